@@ -337,10 +337,10 @@ impl StoreSettings {
 }
 
 /// Checks the truth, brings the index up to date, and starts the fold worker. Returns the first view.
-fn first_view(db: &DatabaseHandle, index: DatabaseHandle) -> Result<(Arc<View>, FoldWorker)> {
+fn first_view(db: &DatabaseHandle, mut index: DatabaseHandle) -> Result<(Arc<View>, FoldWorker)> {
     let truth = Arc::new(Truth::open(db)?);
     truth.check_rows(SummedTable::at_opening())?;
-    let mut indexed = IndexSnapshot::new(usable_tables(&index, &truth)?)?;
+    let mut indexed = IndexSnapshot::new(usable_tables(&mut index, &truth)?)?;
     let mut folder = FoldWorker::start(index)?;
     indexed.catch_up(&truth, &mut folder)?;
     Ok((Arc::new(View::new(truth, indexed)), folder))

@@ -365,7 +365,7 @@ fn predecessors(
         let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
         let parents = parents.into_iter().flat_map(|parents| parents.iter());
         let texts = parents.filter_map(|parent| parent.as_str());
-        let prior = grain.text("prior_consent");
+        let prior = grain.text("prior_consent").map(ContentAddress::digits);
         let named = texts.chain(prior).filter_map(|text| text.parse().ok());
         let withdrawn = prior.filter(|_| is_withdrawal(grain)).and_then(|text| text.parse().ok());
         Ok((named.collect::<BTreeSet<_>>(), withdrawn))

@@ -15,6 +15,7 @@ use crate::base::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, 
 use crate::base::sync::receive_within;
 use crate::base::sync::thread::{self, JoinHandle};
 use crate::disk::database::{DatabaseHandle, LeasedReader, ReplacedDatabase};
+use crate::disk::directory;
 use crate::disk::layout::AuditHead;
 
 /// Interval at which an idle thread checks for remaining readers of replaced databases.
@@ -201,6 +202,50 @@ impl FoldWorker {
         let outcome = self.done.recv().unwrap_or_else(|_| Err(writer_stopped()));
         self.busy = false;
         outcome
+    }
+}
+
+impl DatabaseHandle {
+    /// Gives a new, empty index the name of the file, not in use yet. An index in memory is emptied on the
+    /// switch.
+    ///
+    /// # Errors
+    /// `ERR_IO`: nothing has changed then, and the new file is removed.
+    pub(crate) fn make_empty(&mut self) -> Result<()> {
+        if self.is_in_memory() {
+            return Ok(());
+        }
+        let home = self.database_file()?;
+        home.check()?;
+        let file = home.copy_path();
+        directory::remove(&file)?;
+        let vault = self.vault().clone();
+        let made = catch_storage_panic(|| {
+            let db = home.options.builder().create(&file)?;
+            in_transaction(&db, |txn| index::reset(txn, vault.row_seal().as_deref()))?;
+            Ok(db)
+        });
+        let made = made.inspect_err(|_| {
+            // The error is reported; a leftover is removed at the next opening.
+            let _ = directory::remove(&file);
+        })?;
+        self.set_copy(made);
+        self.rename_copy()
+    }
+
+    /// Switches to the empty index.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn take_empty(&mut self) -> Result<()> {
+        match self.is_in_memory() {
+            true => {
+                in_transaction(self, |txn| index::reset(txn, self.vault().row_seal().as_deref()))
+            }
+            false => self.switch_to_copy(),
+        }?;
+        self.vault().set_index_replaced();
+        Ok(())
     }
 }
 

@@ -141,7 +141,10 @@ impl IndexSnapshot {
 ///
 /// # Errors
 /// `ERR_IO`.
-pub(crate) fn usable_tables(db: &DatabaseHandle, truth: &Truth) -> Result<LeasedReader<Tables>> {
+pub(crate) fn usable_tables(
+    db: &mut DatabaseHandle,
+    truth: &Truth,
+) -> Result<LeasedReader<Tables>> {
     let txn = db.begin_read()?;
     let seal = db.vault().row_seal();
     // Nothing read here is answered: rows may still differ from their sums.
@@ -162,14 +165,21 @@ pub(crate) fn usable_tables(db: &DatabaseHandle, truth: &Truth) -> Result<Leased
     };
     if !fits {
         drop((txn, tables));
-        in_transaction(db, |txn| index::reset(txn, seal.as_deref()))?;
+        if truth.has_erased()? && !db.is_in_memory() {
+            // Pages that are freed keep what is in them.
+            db.shred_next_replaced();
+            db.make_empty()?;
+            db.take_empty()?;
+        } else {
+            in_transaction(db, |txn| index::reset(txn, seal.as_deref()))?;
+        }
     }
     Ok(db.lease(Tables::open(db.begin_read()?, seal)))
 }
 
 /// Returns `true` if the audit log has the entry that was its last when the tables were folded: an index of
 /// another history of the store, or of a later state, was folded from other grains or lacks some. One of before
-/// an erasure is used only while that waits for its scrub, which clears the index too.
+/// an erasure is used only while that waits for its scrub, which makes the index anew.
 fn is_of_history(tables: &Tables, truth: &Truth) -> Result<bool> {
     let Some(row) = tables.history()? else { return Ok(false) };
     let head = AuditHead::decode(&row)?;
@@ -181,7 +191,7 @@ fn is_of_history(tables: &Tables, truth: &Truth) -> Result<bool> {
     if entry.is_none_or(|entry| *Sha256::digest(entry.value()) != head.hash) {
         return Ok(false);
     }
-    Ok(truth.is_unscrubbed()? || !truth.has_erased_since(head.count)?)
+    Ok(!truth.has_erased_in(head.count..truth.index_history()?.count)?)
 }
 
 /// Number of sequences compared at the end of the index, and again spread over all of it.

@@ -255,9 +255,7 @@ impl VisibilityOutcome {
             return erased_error(address);
         }
         let what = format!("grain {address}");
-        self.refused(&what).unwrap_or_else(|| {
-            Error::new(ErrorKind::NotFound, format!("no {what} in this session's reach"))
-        })
+        self.refused(&what).unwrap_or_else(|| Error::new(ErrorKind::NotFound, format!("no {what}")))
     }
 
     /// The error for a withdrawn or lapsed consent or a refusing rule; `None` for other outcomes.

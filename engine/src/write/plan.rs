@@ -44,7 +44,7 @@ use crate::state::visibility::Viewer;
 
 pub(crate) use conflict::Conflicts;
 pub use conflict::{Conflict, ConflictSubject, MAX_CONFLICTS};
-pub(crate) use implicit_supersession::parents;
+pub(crate) use implicit_supersession::{ImplicitSupersession, parents};
 pub(crate) use import::{
     ClaimedSuccessor, ManifestClaim, group_by_successor, imported_state, is_lift_refused,
     not_lifted, prevails, review_refusal, uncleared_review_record,
@@ -54,8 +54,8 @@ use staged_rows::StagedRows;
 pub(crate) use state_change::{StateChange, is_earlier_end};
 use supersede::Replacement;
 pub(crate) use uncommitted::UncommittedLog;
-pub(crate) use withdrawal::GRANTED_ANEW;
 use withdrawal::withdrawn_grant;
+pub(crate) use withdrawal::{GRANTED_ANEW, SUCCESSOR_GONE};
 
 /// A grain ready for the writer: validated, encoded and addressed on the caller's thread.
 #[derive(Debug, Clone)]
@@ -360,6 +360,7 @@ impl<'v> WritePlan<'v> {
         if let Some(sequence) = place {
             self.upgrade_envelope(&prepared, author)?;
             self.stage_vectors(&address, sequence, prepared.vectors, author)?;
+            self.withdraw_again(&address, &prepared.grain, author)?;
             return Ok(PutOutcome::Duplicate(address));
         }
         self.check_supersession_fields(&prepared, author)?;

@@ -25,6 +25,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use grainstore_format::{ContentAddress, EpochMs};
+use grainstore_index::Tables;
 use redb::{Durability, WriteTransaction};
 
 use crate::base::clock::Clock;
@@ -32,7 +33,7 @@ use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::base::pending::{PendingReply, writer_stopped};
 use crate::base::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use crate::base::sync::receive_within;
-use crate::disk::database::DatabaseHandle;
+use crate::disk::database::{DatabaseHandle, LeasedReader};
 use crate::disk::directory;
 use crate::disk::layout::{self, RowKey};
 use crate::disk::row_sums::{SumChanges, SummedTable};
@@ -442,25 +443,42 @@ impl Writer {
     /// Publishes a finished fold. A fold that failed on a damaged index has it rebuilt; any other failure
     /// stops the writer, since grains could no longer leave the tail.
     fn adopt_finished_fold(&mut self) {
-        match self.fold_worker.finished() {
-            // After a failure the state in memory may lag behind the truth, so no view is published.
-            Some(_) if self.failed.is_some() => {}
-            Some(Ok(tables)) => {
+        if let Some(outcome) = self.fold_worker.finished() {
+            self.adopt_fold(outcome);
+        }
+    }
+
+    /// Waits for a running fold, and publishes it.
+    fn wait_for_fold(&mut self) {
+        if self.fold_worker.is_busy() {
+            let outcome = self.fold_worker.wait();
+            self.adopt_fold(outcome);
+        }
+    }
+
+    fn adopt_fold(&mut self, outcome: Result<LeasedReader<Tables>>) {
+        // After a failure the state in memory may lag behind the truth, so no view is published.
+        if self.failed.is_some() {
+            return;
+        }
+        match outcome {
+            Ok(tables) => {
                 let mut indexed = self.view.indexed().clone();
                 indexed.replace_tables(tables);
                 self.replace_view(self.view.with_index(indexed));
             }
-            Some(Err(error)) => {
-                let rebuilt = match error.is_index_damage() {
-                    true => self.rebuild_index(self.view.with_index(self.view.indexed().clone())),
-                    false => Err(error),
-                };
-                if let Err(error) = rebuilt {
-                    self.failed = Some(error);
-                }
-            }
-            None => {}
+            // An error that remains is kept in `failed`.
+            Err(error) => drop(self.recover_index(error)),
         }
+    }
+
+    /// Makes a damaged index anew. Any other error of a fold stops the writer, as one of this does.
+    fn recover_index(&mut self, error: Error) -> Result<()> {
+        let rebuilt = match error.is_index_damage() {
+            true => self.rebuild_index(self.view.with_index(self.view.indexed().clone())),
+            false => Err(error),
+        };
+        rebuilt.inspect_err(|error| self.failed = Some(error.clone()))
     }
 
     /// Writes the state kept in memory to disk: access counts, audited reads, counts of refusals, the tail
@@ -480,13 +498,13 @@ impl Writer {
         self.check_running()?;
         let mut indexed = self.view.indexed().clone();
         indexed.history = self.view.truth().index_history()?;
-        let folded = indexed.fold_all(&mut self.fold_worker);
-        if let Err(error) = &folded {
-            self.failed = Some(error.clone());
-        } else {
-            self.replace_view(self.view.with_index(indexed));
+        match indexed.fold_all(&mut self.fold_worker) {
+            Ok(()) => {
+                self.replace_view(self.view.with_index(indexed));
+                Ok(())
+            }
+            Err(error) => self.recover_index(error),
         }
-        folded
     }
 
     /// Runs work that must not be left half done: an error stops the writer.

@@ -3,15 +3,12 @@
 //! It runs on the writer thread: writes wait, reads use the views there are. The old index is not read, since
 //! it may be damaged: a new file replaces it.
 
-use grainstore_index as index;
-
 use crate::base::error::{Result, catch_storage_panic};
 use crate::base::pending::Pending;
 use crate::disk::blob::with_fields;
 use crate::disk::database::DatabaseHandle;
-use crate::disk::directory;
 use crate::handle::store::Store;
-use crate::state::fold_worker::{FoldWorker, in_transaction};
+use crate::state::fold_worker::FoldWorker;
 use crate::state::index_snapshot::IndexSnapshot;
 use crate::state::truth::{LogRow, Truth};
 use crate::state::view::View;
@@ -144,45 +141,4 @@ fn rebuild_in_place(truth: &Truth, folder: &mut FoldWorker) -> Result<IndexSnaps
     indexed.catch_up(truth, folder)?;
     indexed.fold_all(folder)?;
     Ok(indexed)
-}
-
-impl DatabaseHandle {
-    /// Gives a new, empty index the name of the file, not in use yet. An index in memory is emptied on the
-    /// switch.
-    ///
-    /// # Errors
-    /// `ERR_IO`: nothing has changed then, and the new file is removed.
-    fn make_empty(&mut self) -> Result<()> {
-        if self.is_in_memory() {
-            return Ok(());
-        }
-        let home = self.database_file()?;
-        home.check()?;
-        let file = home.copy_path();
-        directory::remove(&file)?;
-        let vault = self.vault().clone();
-        let made = catch_storage_panic(|| {
-            let db = home.options.builder().create(&file)?;
-            in_transaction(&db, |txn| index::reset(txn, vault.row_seal().as_deref()))?;
-            Ok(db)
-        });
-        let made = made.inspect_err(|_| {
-            // The error is reported; a leftover is removed at the next opening.
-            let _ = directory::remove(&file);
-        })?;
-        self.set_copy(made);
-        self.rename_copy()
-    }
-
-    /// Switches to the empty index.
-    fn take_empty(&mut self) -> Result<()> {
-        match self.is_in_memory() {
-            true => {
-                in_transaction(self, |txn| index::reset(txn, self.vault().row_seal().as_deref()))
-            }
-            false => self.switch_to_copy(),
-        }?;
-        self.vault().set_index_replaced();
-        Ok(())
-    }
 }

@@ -5,7 +5,7 @@
 //! | 0..16 | id of the store |
 //! | 16..24 | the last sequence it has |
 //! | 24..56 | the address of the grain there; zeros for an empty log |
-//! | 56..64 | number of audit entries it knows the effects of |
+//! | 56..64 | number of audit entries it knows the effects of, up to the first erasure that waits for its scrub |
 //! | 64..96 | SHA-256 of the last of them |
 //!
 //! It detects a full text of another store, of another history of this one, or of a later state than the
@@ -29,12 +29,14 @@ const LOG_POSITION_BYTES: usize = 96;
 pub(super) fn encode(view: &View, position: TextIndexPosition) -> Result<[u8; LOG_POSITION_BYTES]> {
     let mut stamp = [0; LOG_POSITION_BYTES];
     let address = address_at(view, position.sequence)?.unwrap_or([0; 32]);
-    let entry = entry_hash(view, position.entries)?.unwrap_or([0; 32]);
+    // Until its scrub the segments may hold what was erased.
+    let entries = position.entries.min(view.index_history()?.count);
+    let entry = entry_hash(view, entries)?.unwrap_or([0; 32]);
     let parts: [&[u8]; 5] = [
         &view.store_id()?,
         &position.sequence.to_be_bytes(),
         &address,
-        &position.entries.to_be_bytes(),
+        &entries.to_be_bytes(),
         &entry,
     ];
     for (slot, byte) in stamp.iter_mut().zip(parts.concat()) {

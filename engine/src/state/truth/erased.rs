@@ -4,6 +4,7 @@
 //! checks here first, so that none of them is shown.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use grainstore_index::Sequence;
 use redb::{ReadableTableMetadata, TableError};
@@ -229,10 +230,18 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn has_erased_since(&self, entries: u64) -> Result<bool> {
-        if !self.has_erased()? {
+        self.has_erased_in(entries..layout::AUDIT_HEAD)
+    }
+
+    /// Returns `true` if one of these audit entries is an erasure.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn has_erased_in(&self, entries: Range<u64>) -> Result<bool> {
+        if entries.is_empty() || !self.has_erased()? {
             return Ok(false);
         }
-        for row in self.audit()?.range(entries..layout::AUDIT_HEAD)? {
+        for row in self.audit()?.range(entries)? {
             let Some(entry) = ok_if_readable(AuditEntry::decode(row?.1.value()))? else { continue };
             if entry.decision == "done" && entry.is_erasure() {
                 return Ok(true);

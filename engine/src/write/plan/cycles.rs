@@ -101,8 +101,8 @@ impl WritePlan<'_> {
     fn claim_support(&self, old: Sequence, new: Sequence) -> Result<ClaimSupport> {
         let digits = self.with_grain(old, |address: ContentAddress, _| Ok(address.to_string()))?;
         self.with_grain(new, |_, grain| {
-            let is_named =
-                names_parent(grain, &digits) || grain.text("prior_consent") == Some(&digits);
+            let is_named = names_parent(grain, &digits)
+                || grain.text("prior_consent").map(ContentAddress::digits) == Some(&digits);
             Ok(match (is_named, is_withdrawal(grain)) {
                 (true, _) => ClaimSupport::ByName,
                 (false, true) => ClaimSupport::AsWithdrawal,

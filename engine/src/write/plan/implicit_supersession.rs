@@ -85,7 +85,7 @@ impl WritePlan<'_> {
         else {
             return Ok(());
         };
-        let replaced = self.implicitly_replaced(&new.grain, None)?;
+        let replaced = self.implicitly_replaced(&new.grain, None, author)?;
         let what = format!("{name} says that this grain replaces another");
         Err(self.implicit_supersession_error(&replaced, new, author, what)?)
     }
@@ -100,7 +100,7 @@ impl WritePlan<'_> {
         old: Option<&ContentAddress>,
         author: &Principal,
     ) -> Result<()> {
-        let replaced = self.implicitly_replaced(&new.grain, old)?;
+        let replaced = self.implicitly_replaced(&new.grain, old, author)?;
         let Some(parent) = replaced.first() else { return Ok(()) };
         let what = format!(
             "it derives from {parent} and has the same type, namespace, subject and relation: that \
@@ -129,7 +129,7 @@ impl WritePlan<'_> {
         });
         let children: Vec<Sequence> = before_a_parent.map(|child| child.sequence).collect();
         for child in children {
-            let Some(found) = self.implicit_supersession(child)? else { continue };
+            let Some(found) = self.implicit_supersession(child, author)? else { continue };
             if let Some(old) = found.protected {
                 let entry = Self::implicit_supersession_record(&old, &found.address, author);
                 self.audit.push(entry);
@@ -159,6 +159,7 @@ impl WritePlan<'_> {
     pub(crate) fn implicit_supersession(
         &self,
         sequence: Sequence,
+        author: &Principal,
     ) -> Result<Option<ImplicitSupersession>> {
         let may_succeed = |grain: &GrainRef<'_>| {
             // A withdrawal of consent is not subject to policies.
@@ -171,7 +172,7 @@ impl WritePlan<'_> {
         })?;
         let Some(new) = new else { return Ok(None) };
         let mut replaced = Vec::new();
-        for parent in self.implicitly_replaced(&new, None)? {
+        for parent in self.implicitly_replaced(&new, None, author)? {
             let Some(place) = self.locate(&parent)? else { continue };
             if self.state(place)?.superseded_by != Some(address) {
                 replaced.push(parent);
@@ -204,11 +205,13 @@ impl WritePlan<'_> {
         Ok(None)
     }
 
-    /// Returns the parents, other than `old`, of which a grain appears to be the next version.
+    /// Returns the parents, other than `old`, of which a grain appears to be the next version. Those that its
+    /// author does not see count only if they are protected: a guess at what they say is not answered.
     fn implicitly_replaced(
         &self,
         new: &Grain,
         old: Option<&ContentAddress>,
+        author: &Principal,
     ) -> Result<Vec<ContentAddress>> {
         let mut known = Vec::new();
         for parent in parents(new) {
@@ -219,7 +222,9 @@ impl WritePlan<'_> {
             return Ok(replaced);
         }
         for (parent, sequence) in known.into_iter().filter(|(parent, _)| old != Some(parent)) {
-            if self.with_grain(sequence, |_, stored| Ok(is_next_version(new, stored)))? {
+            if self.with_grain(sequence, |_, stored| Ok(is_next_version(new, stored)))?
+                && (self.visible(&parent, author)?.is_some() || self.is_protected(&parent)?)
+            {
                 replaced.push(parent);
             }
         }

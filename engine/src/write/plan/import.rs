@@ -18,16 +18,18 @@ use super::protection::parent_addresses;
 use super::roots::merge_roots;
 use super::supersede::{known_since, supersession_record};
 use super::withdrawal::{
-    GRANTED_ANEW, check_fits_grant, check_same_parties, has_ended, is_withdrawn_by_third_party,
+    GRANTED_ANEW, SUCCESSOR_GONE, check_fits_grant, check_same_parties, has_ended,
+    is_withdrawn_by_third_party, withdrawal_rules, withdrawn_grant, withdraws_as_third_party,
 };
 use super::{
     PreparedGrain, Principal, StateChange, UncommittedLog, WritePlan, implicit_supersession,
     own_protection,
 };
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::blob::{stored_grain, with_fields};
+use crate::disk::blob::{is_withdrawal, stored_grain, with_fields};
 use crate::rules::policy::{PolicyRule, PolicyTerms, Proofs, Protector, review_rule};
 use crate::state::audit::{AuditOperation, AuditRecord};
+use crate::state::consent::parse_basis_address;
 use crate::state::view::{GrainRow, View};
 
 /// A statement of a manifest about a stored grain that differs from the store.
@@ -63,6 +65,9 @@ enum ClaimDecision {
         why: String,
     },
 }
+
+/// How many later versions are asked before an earlier supersession takes their place.
+const MAX_DISPLACED_VERSIONS: usize = 1024;
 
 /// Returns `true` if a status prevails over another: the worse one does (ruling 37).
 pub(crate) fn prevails(one: VerificationStatus, over: VerificationStatus) -> bool {
@@ -236,7 +241,8 @@ impl<'v> WritePlan<'v> {
                 self.audit.extend(
                     refused.map(|rule| uncleared_review_record(by, rule, author, conflicts)),
                 );
-                let needs_review = state.needs_review || review || asked;
+                let by_third_party = is_withdrawn_by_third_party(prepared, author);
+                let needs_review = state.needs_review || review || asked || by_third_party;
                 self.states.insert(sequence, GrainState { needs_review, ..state });
                 self.update_roots(sequence)?;
             }
@@ -267,13 +273,17 @@ impl<'v> WritePlan<'v> {
         let grain = &prepared.grain;
         let signer = prepared.proofs.signer.clone();
         let proofs = Proofs { cosigners: claim.cosigners.clone(), signer, failure: None };
-        if is_withdrawal_of(grain, &claim.address) {
-            return match check_fits_grant(&row, grain) {
+        if withdrawn_grant(grain) == Some(claim.address) {
+            let (_, row, fits) = self.withdrawal_target(claim.address, row, grain)?;
+            return match fits {
                 Err(error) => stays(vec!["withdrawal"], true, &error.to_string()),
+                Ok(()) if has_ended(&row)? => {
+                    stays(vec!["earlier"], false, "it was withdrawn before")
+                }
                 Ok(()) => {
-                    let needs_review =
-                        is_withdrawn_by_third_party(grain, proofs.signer.as_deref(), author);
-                    Ok(ClaimDecision::Allowed { row, rules: vec!["withdrawal"], needs_review })
+                    let needs_review = is_withdrawn_by_third_party(prepared, author);
+                    let rules = withdrawal_rules(&row);
+                    Ok(ClaimDecision::Allowed { row, rules, needs_review })
                 }
             };
         }
@@ -294,6 +304,9 @@ impl<'v> WritePlan<'v> {
             let why = "it is superseded already, and not later, by another grain";
             return stays(vec!["earlier"], is_protected, why);
         }
+        if let Some(why) = self.displacement_refusal(&row, grain, &proofs, author)? {
+            return stays(vec!["earlier"], is_protected, why);
+        }
         if let Some(rule) = decision.refusal() {
             let what = format!("cannot supersede {}", claim.address);
             let error = self.denial_error(&what, rule, &decision, &gathered, author)?;
@@ -306,7 +319,40 @@ impl<'v> WritePlan<'v> {
         Ok(ClaimDecision::Allowed { row, rules, needs_review })
     }
 
-    /// Ends a grain as claimed; a later supersession that it replaces is marked for review.
+    /// Why an earlier supersession may not take the place of the one there is: a version after it is protected
+    /// from whoever imports, a consent was withdrawn since, or what replaced it cannot be asked.
+    fn displacement_refusal(
+        &self,
+        old: &GrainRow,
+        new: &Grain,
+        proofs: &Proofs,
+        author: &Principal,
+    ) -> Result<Option<&'static str>> {
+        let is_consent = new.grain_type() == GrainType::Consent;
+        let (mut next, mut looked) = (old.state.superseded_by, 0);
+        while let Some(address) = next {
+            if is_consent && !author.is_store_operator() {
+                return Ok(Some("what took the place of a consent here stays"));
+            }
+            looked += 1;
+            let Some(row) = self.find(&address)?.filter(|_| looked <= MAX_DISPLACED_VERSIONS)
+            else {
+                return Ok(Some("what superseded it here cannot be asked"));
+            };
+            if with_fields(&row.blob, |grain| Ok(is_withdrawal(grain)))? {
+                return Ok(Some("it was withdrawn here"));
+            }
+            let (decision, _) = self.decide_supersession(&address, &row, new, proofs, author)?;
+            if decision.refusal().is_some() {
+                return Ok(Some("a later version of it is protected here"));
+            }
+            next = row.state.superseded_by;
+        }
+        Ok(None)
+    }
+
+    /// Ends a grain as claimed, or the last version of the grant that a claimed withdrawal ends; a later supersession
+    /// that it replaces is marked for review.
     fn apply_claim(
         &mut self,
         row: &GrainRow,
@@ -318,7 +364,8 @@ impl<'v> WritePlan<'v> {
     ) -> Result<()> {
         let ends = row.state.system_valid_to.into_iter().chain(claim.stated.system_valid_to).min();
         let ends = ends_by(ends, self.now.max(known_since(row)?));
-        if let Some(other) = row.state.superseded_by {
+        let old = ContentAddress::of(&row.blob);
+        if let Some(other) = row.state.superseded_by.filter(|_| !rules.contains(&SUCCESSOR_GONE)) {
             rules.push("earlier");
             let other_named = self.display_address(&other, author)?;
             let why = format!(
@@ -336,7 +383,7 @@ impl<'v> WritePlan<'v> {
         let state = GrainState { superseded_by: Some(by), system_valid_to: Some(ends), ..state };
         self.states.insert(row.sequence, state);
         self.ends_with_next_record(row.sequence);
-        self.audit.push(supersession_record(&claim.address, &by, author, rules, false));
+        self.audit.push(supersession_record(&old, &by, author, rules, false));
         Ok(())
     }
 
@@ -381,7 +428,10 @@ impl<'v> WritePlan<'v> {
             false => ends.map(|ends| ends.min(self.now)),
         };
         let ends = GrainState { system_valid_to: ends.or(state.system_valid_to), ..state };
-        let after = GrainState { needs_review: state.needs_review || stated.needs_review, ..ends };
+        // A mark on a withdrawal puts off what it erases.
+        let asks = stated.needs_review
+            && (author.is_store_operator() || !with_fields(&row.blob, |g| Ok(is_withdrawal(g)))?);
+        let after = GrainState { needs_review: state.needs_review || asks, ..ends };
         if after != row.state {
             self.states.insert(row.sequence, after);
         }
@@ -415,6 +465,10 @@ impl<'v> WritePlan<'v> {
     ) -> Result<()> {
         let (address, withdrawal) =
             self.with_grain(sequence, |address, grain| Ok((address, grain.to_grain()?)))?;
+        if sequence > before {
+            let by_third_party = withdraws_as_third_party(&withdrawal, signer, author);
+            self.mark_for_review(sequence, by_third_party)?;
+        }
         let Some((grant, row)) = self.grant_of(&withdrawal, author)? else { return Ok(()) };
         let named = row.sequence;
         let (grant, row, fits) = self.withdrawal_target(grant, row, &withdrawal)?;
@@ -422,23 +476,15 @@ impl<'v> WritePlan<'v> {
             Ok(()) => {}
             Err(error) if is_refusal(&error) => {
                 conflicts.record(address, ConflictSubject::Withdrawal, error.to_string());
-                return self.mark_for_review(sequence, true);
+                return self.mark_for_review(sequence, sequence > before);
             }
             Err(error) => return Err(error),
         }
-        self.mark_for_review(sequence, is_withdrawn_by_third_party(&withdrawal, signer, author))?;
         if !has_ended(&row)? && !self.ended_a_version(named, &address)? {
             if row.sequence > before {
                 self.end_without_record(&row, address)?;
             } else {
-                self.end_grain(&row, address)?;
-                self.audit.push(supersession_record(
-                    &grant,
-                    &address,
-                    author,
-                    vec!["withdrawal"],
-                    false,
-                ));
+                self.end_withdrawn((&grant, &row), address, author)?;
             }
         }
         Ok(())
@@ -449,7 +495,7 @@ impl<'v> WritePlan<'v> {
         withdrawal: &Grain,
         author: &Principal,
     ) -> Result<Option<(ContentAddress, GrainRow)>> {
-        let Some(Ok(grant)) = withdrawal.text("prior_consent").map(str::parse) else {
+        let Some(grant) = withdrawal.text("prior_consent").and_then(parse_basis_address) else {
             return Ok(None);
         };
         Ok(self.visible(&grant, author)?.map(|row| (grant, row)))
@@ -498,12 +544,6 @@ pub(crate) fn group_by_successor(
         }
     }
     order.into_iter().filter_map(|by| groups.remove_entry(&by)).collect()
-}
-
-fn is_withdrawal_of(grain: &Grain, grant: &ContentAddress) -> bool {
-    grain.grain_type() == GrainType::Consent
-        && grain.flag("is_withdrawal") == Some(true)
-        && grain.text("prior_consent") == Some(grant.to_string().as_str())
 }
 
 fn is_earlier(stated: &GrainState, own: &GrainState) -> bool {

@@ -16,7 +16,7 @@ use crate::state::view::GrainRow;
 
 use super::protection::GatheredProtectors;
 use super::roots::merge_roots;
-use super::withdrawal::{GRANTED_ANEW, check_same_parties};
+use super::withdrawal::{GRANTED_ANEW, check_same_parties, is_withdrawn_by_third_party};
 use super::{PARENTS_FIELD, PreparedGrain, Principal, WritePlan, implicit_supersession};
 
 /// The replacement made by a staged grain.
@@ -130,7 +130,8 @@ impl WritePlan<'_> {
         }
         self.check_ownership(Some(old), &new, author)?;
         self.check_dependencies(&new.grain, author)?;
-        let to_review = self.check_rules(Some(old), &new, author)?;
+        let to_review =
+            self.check_rules(Some(old), &new, author)? || is_withdrawn_by_third_party(&new, author);
         self.upgrade_envelope(&new, author)?;
         let signer = new.proofs.signer.as_deref();
         let anew = self.is_granted_anew(&row, &new.grain, signer, author)?;

@@ -8,6 +8,7 @@ use grainstore_index::{Field, IndexLookup, Scope, Sequence, TimeOrder, TimeRange
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::{is_withdrawal, stored_grain, with_fields};
 use crate::rules::policy::{Authority, PolicyRule, same_did};
+use crate::state::consent::parse_basis_address;
 use crate::state::view::GrainRow;
 use crate::state::visibility::is_in_namespace;
 
@@ -35,17 +36,16 @@ impl WritePlan<'_> {
         author: &Principal,
     ) -> Result<PutOutcome> {
         let address = new.blob.address();
-        let grant = match prior.parse() {
-            Ok(prior) => self.visible(&prior, author)?.map(|row| (prior, row)),
-            Err(_) => None,
+        let grant = match parse_basis_address(prior) {
+            Some(prior) => self.visible(&prior, author)?.map(|row| (prior, row)),
+            None => None,
         };
         if new.grain.flag("is_withdrawal") != Some(true) {
             let replaced: Vec<_> = grant.into_iter().map(|(prior, _)| prior).collect();
             let what = "a new grant that names a prior consent replaces it".to_owned();
             return Err(self.implicit_supersession_error(&replaced, &new, author, what)?);
         }
-        let signer = new.proofs.signer.as_deref();
-        let by_third_party = is_withdrawn_by_third_party(&new.grain, signer, author);
+        let by_third_party = is_withdrawn_by_third_party(&new, author);
         let Some((prior, row)) = grant else {
             let sequence = self.stage(new, None)?;
             self.mark_for_review(sequence, by_third_party)?;
@@ -58,16 +58,42 @@ impl WritePlan<'_> {
         let sequence = self.stage(new, Some(Replacement::new(&head)))?;
         self.mark_for_review(sequence, by_third_party)?;
         if !has_ended(&row)? {
-            self.end_grain(&row, address)?;
-            self.audit.push(supersession_record(
-                &head,
-                &address,
-                author,
-                vec!["withdrawal"],
-                false,
-            ));
+            self.end_withdrawn((&head, &row), address, author)?;
         }
         Ok(PutOutcome::Added(address))
+    }
+
+    /// Ends the grant of a withdrawal that is stored already, if nothing has ended it: when it came its author did
+    /// not see the grant, or a file had it without its effect.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` for a grant with too many renewals; `ERR_INTEGRITY`; `ERR_IO`.
+    pub(super) fn withdraw_again(
+        &mut self,
+        withdrawal: &ContentAddress,
+        grain: &Grain,
+        author: &Principal,
+    ) -> Result<()> {
+        let Some(prior) = withdrawn_grant(grain) else { return Ok(()) };
+        let Some(row) = self.visible(&prior, author)? else { return Ok(()) };
+        let named = row.sequence;
+        let (head, row, fits) = self.withdrawal_target(prior, row, grain)?;
+        if fits.is_ok() && !has_ended(&row)? && !self.ended_a_version(named, withdrawal)? {
+            self.end_withdrawn((&head, &row), *withdrawal, author)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the last version of a grant by a withdrawal, with an audit record.
+    pub(super) fn end_withdrawn(
+        &mut self,
+        (head, row): (&ContentAddress, &GrainRow),
+        by: ContentAddress,
+        author: &Principal,
+    ) -> Result<()> {
+        self.end_grain(row, by)?;
+        self.audit.push(supersession_record(head, &by, author, withdrawal_rules(row), false));
+        Ok(())
     }
 
     /// Ends a grant that was withdrawn before it arrived, by the first withdrawal between its parties that
@@ -108,15 +134,7 @@ impl WritePlan<'_> {
             if has_ended(&ended)? || self.ended_a_version(row.sequence, &address)? {
                 return Ok(());
             }
-            self.end_grain(&ended, address)?;
-            self.audit.push(supersession_record(
-                &head,
-                &address,
-                author,
-                vec!["withdrawal"],
-                false,
-            ));
-            return Ok(());
+            return self.end_withdrawn((&head, &ended), address, author);
         }
         self.mark_for_review(row.sequence, is_doubtful)
     }
@@ -134,15 +152,17 @@ impl WritePlan<'_> {
 
     /// Returns the sequences of the withdrawals that name this grant, in log order.
     fn withdrawals_of(&self, grant: &ContentAddress) -> Result<Vec<Sequence>> {
-        let digits = grant.to_string();
-        let shape = IndexLookup::Value(Field::PriorConsent, digits.as_str().into());
         let index = self.view.index();
-        let found = index.scan(&Scope::All, &shape, TimeRange::default(), TimeOrder::Newest)?;
         let mut places = Vec::new();
-        for posting in found {
-            let at = posting?.sequence;
-            if !self.view.is_erased(at)? {
-                places.push(at);
+        for spelling in [grant.to_string(), format!("sha256:{grant}")] {
+            let shape = IndexLookup::Value(Field::PriorConsent, spelling.as_str().into());
+            for posting in
+                index.scan(&Scope::All, &shape, TimeRange::default(), TimeOrder::Newest)?
+            {
+                let at = posting?.sequence;
+                if !self.view.is_erased(at)? {
+                    places.push(at);
+                }
             }
         }
         places.sort_unstable();
@@ -257,13 +277,19 @@ impl WritePlan<'_> {
 /// The grant that a withdrawal names.
 pub(super) fn withdrawn_grant(grain: &Grain) -> Option<ContentAddress> {
     let withdraws = grain.grain_type() == GrainType::Consent && grain.flag("is_withdrawal")?;
-    withdraws.then(|| grain.text("prior_consent"))?.and_then(|grant| grant.parse().ok())
+    withdraws.then(|| grain.text("prior_consent"))?.and_then(parse_basis_address)
 }
 
-/// Returns `true` if the last version of a grant ended already: an earlier withdrawal stays in force.
+/// Returns `true` if the last version of a grant is a withdrawal: an earlier one stays in force. A successor that
+/// is not stored ended nothing.
 pub(super) fn has_ended(head: &GrainRow) -> Result<bool> {
-    let ended = head.state.superseded_by.is_some();
-    Ok(ended || with_fields(&head.blob, |grain| Ok(is_withdrawal(grain)))?)
+    with_fields(&head.blob, |grain| Ok(is_withdrawal(grain)))
+}
+
+/// What an audit entry is told of a withdrawal that ends this version.
+pub(super) fn withdrawal_rules(ended: &GrainRow) -> Vec<&'static str> {
+    let takes_over = ended.state.superseded_by.is_some();
+    ["withdrawal"].into_iter().chain(takes_over.then_some(SUCCESSOR_GONE)).collect()
 }
 
 /// Checks that a withdrawal names a grant of consent between the same two parties.
@@ -313,18 +339,29 @@ fn check_parties(consent: &GrainRow, withdrawal: &Grain) -> Result<()> {
     Err(Error::new(ErrorKind::InvalidationDenied, PolicyRule::WithdrawalByOthers.info().text))
 }
 
+/// What an audit entry is told where a withdrawal takes the place of a successor that is not stored, or no more.
+pub(crate) const SUCCESSOR_GONE: &str = "successor_gone";
+
 /// What an audit entry is told where the subject or the operator grants anew what was withdrawn, also where
 /// others granted in between.
 pub(crate) const GRANTED_ANEW: &str = "granted_anew";
 
-/// Returns `true` if a consent is withdrawn by a third party without a signature of its subject. The
-/// withdrawal is honoured all the same and marked for review.
-pub(super) fn is_withdrawn_by_third_party(
-    withdrawal: &Grain,
+/// Returns `true` if a grain is a withdrawal of consent by a third party, without a signature of its subject. It
+/// is honoured all the same and marked for review.
+pub(super) fn is_withdrawn_by_third_party(new: &PreparedGrain, author: &Principal) -> bool {
+    let signer = new.proofs.signer.as_deref();
+    withdraws_as_third_party(&new.grain, signer, author)
+}
+
+/// Like [`is_withdrawn_by_third_party`], of a grain whose valid signature is by `signer`.
+pub(super) fn withdraws_as_third_party(
+    grain: &Grain,
     signer: Option<&str>,
     author: &Principal,
 ) -> bool {
-    !is_authorized_by(withdrawal, signer, author, &["subject_did", "grantee_did"])
+    grain.grain_type() == GrainType::Consent
+        && grain.flag("is_withdrawal") == Some(true)
+        && !is_authorized_by(grain, signer, author, &["subject_did", "grantee_did"])
 }
 
 /// Returns `true` if a consent is written by the operator or one of these parties, or signed by its subject.

@@ -32,13 +32,15 @@ const MAX_SCRUB_DELAY: Duration = Duration::from_secs(60);
 const MAX_READER_WAIT: Duration = Duration::from_secs(30);
 /// Maximum time that the closing of a store waits for readers of the old files.
 const MAX_CLOSING_WAIT: Duration = Duration::from_secs(2);
+/// Time after which a scrub that failed is tried again.
+const RETRY_AFTER: Duration = Duration::from_secs(60);
 /// Interval of checks for remaining readers.
 pub(super) const READER_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The progress of scrubbing.
 #[derive(Default)]
 pub(crate) struct ScrubState {
-    /// Time since which a scrub is due and not begun.
+    /// Time from which a scrub is due, if it has not begun.
     due: Option<Instant>,
     /// The old files that wait for their readers.
     replaced: Option<ReplacedFiles>,
@@ -80,15 +82,27 @@ impl ScrubState {
 
     /// Schedules a scrub after an erasure of these sequences.
     pub(super) fn schedule(&mut self, places: Vec<Sequence>) {
-        self.due.get_or_insert_with(Instant::now);
+        self.make_due();
         self.stubbed.extend(places);
+    }
+
+    fn make_due(&mut self) {
+        let now = Instant::now();
+        self.due = Some(self.due.map_or(now, |due| due.min(now)));
+    }
+
+    /// Returns `true` if something is to be done now.
+    fn is_due(&self) -> bool {
+        self.replaced.is_some() || self.due.is_some_and(|due| due <= Instant::now())
     }
 
     /// Time until the next check; `None` if nothing is to be done.
     pub(super) fn next_check(&self) -> Option<Duration> {
         match (&self.replaced, self.due) {
             (Some(_), _) => Some(READER_CHECK_INTERVAL),
-            (None, Some(_)) => Some(IDLE_BEFORE_SCRUB),
+            (None, Some(due)) => {
+                Some(due.saturating_duration_since(Instant::now()).max(IDLE_BEFORE_SCRUB))
+            }
             (None, None) => None,
         }
     }
@@ -129,7 +143,7 @@ impl Writer {
             Ok(false) => drop(reply.send(Ok(()))),
             Ok(true) => {
                 self.scrub.waiting.push(reply);
-                self.scrub.due.get_or_insert_with(Instant::now);
+                self.scrub.make_due();
             }
             Err(error) => drop(reply.send(Err(error))),
         }
@@ -140,11 +154,13 @@ impl Writer {
         if let Err(error) = self.check_running() {
             return self.scrub.reply_all(&Err(error));
         }
-        if self.scrub.replaced.is_none()
-            && self.scrub.due.is_some()
-            && (is_idle || self.scrub.is_urgent())
-        {
-            self.begin_scrub(self.scrub.readers);
+        let begun = self.scrub.replaced.is_some();
+        if self.scrub.is_due() && (begun || is_idle || self.scrub.is_urgent()) {
+            // Until its outcome is taken the tables of before have readers.
+            self.wait_for_fold();
+            if !begun {
+                self.begin_scrub(self.scrub.readers);
+            }
         }
         self.end_scrub(self.scrub.readers);
     }
@@ -153,14 +169,14 @@ impl Writer {
     pub(super) fn scrub_at_end(&mut self) {
         let began = Instant::now();
         while self.check_running().is_ok()
-            && self.scrub.next_check().is_some()
+            && self.scrub.is_due()
             && began.elapsed() < MAX_CLOSING_WAIT
         {
             if self.scrub.replaced.is_none() {
                 self.begin_scrub(MAX_CLOSING_WAIT);
             }
             self.end_scrub(MAX_CLOSING_WAIT);
-            if self.scrub.next_check().is_some() {
+            if self.scrub.is_due() {
                 std::thread::sleep(READER_CHECK_INTERVAL);
             }
         }
@@ -371,11 +387,12 @@ impl Writer {
         Ok(())
     }
 
-    /// Reports a failed scrub. It stays pending, and is tried again on request or when the store is next
-    /// opened.
+    /// Reports a failed scrub. It stays pending, and is tried again on request, after a while, or when the
+    /// store is next opened.
     fn fail_scrub(&mut self, error: Error) {
         // Memory is released where possible; if that fails, the sequences are kept.
         let _ = catch_storage_panic(|| self.forget_stubbed());
+        self.scrub.due = Instant::now().checked_add(RETRY_AFTER);
         self.scrub.reply_all(&Err(error));
     }
 
@@ -396,12 +413,11 @@ impl Writer {
     /// Notes in the index that its tables are of after these erasures. After a crash before this, the next open
     /// makes the index anew.
     fn mark_index_scrubbed(&mut self) -> Result<()> {
-        self.fold_all()?;
+        self.wait_for_fold();
+        self.check_running()?;
         let history = self.view.truth().index_history()?;
         self.fold_worker.mark_history(history)?;
-        let mut indexed = self.view.indexed().clone();
-        indexed.finish_fold(&mut self.fold_worker)?;
-        self.replace_view(self.view.with_index(indexed));
-        Ok(())
+        self.wait_for_fold();
+        self.check_running()
     }
 }

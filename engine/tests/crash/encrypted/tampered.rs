@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use grainstore::cal::{Near, Query};
 use grainstore::embed::{Embedding, Metric};
@@ -579,30 +579,41 @@ fn encrypted_and_plain() -> [fn() -> OpenOptions; 2] {
     [|| options(MasterKey::new(KEY)), || OpenOptions::new().create(true)]
 }
 
-/// Puts a grain, and erases it: with the store closed after each step, or so that the index is folded before the
-/// scrub. Returns a copy of the index that still has it.
-fn index_with_an_erased_grain(
+/// What was derived from the log: the index and the full text.
+type Derived = BTreeMap<PathBuf, Vec<u8>>;
+
+fn derived(dir: &Path) -> Derived {
+    let texts = fs::read_dir(dir.join("text")).into_iter().flatten();
+    let files = texts.map(|file| file.unwrap().path()).chain([dir.join("index.redb")]);
+    files.map(|file| (file.clone(), fs::read(&file).unwrap())).collect()
+}
+
+/// Puts a grain, and erases it: with the store closed after each step, or so that the index is folded and the full
+/// text saved before the scrub. Returns what was derived while it was still there.
+fn derived_with_an_erased_grain(
     dir: &Path,
     options: fn() -> OpenOptions,
     scrub_waits: bool,
-) -> Vec<u8> {
-    let index = dir.join("index.redb");
+) -> Derived {
     let store = Store::open(dir, &options()).unwrap();
     let session = store.session(SessionOptions::default());
     session.put_batch((0..300).map(|n| belief(None, "kept", &format!("{n}"), 2))).unwrap();
-    // Where scrubbing began while the file was copied it is another moment.
+    // Where scrubbing began while the files were copied it is another moment.
     for round in 0..20 {
         let gone = session.put(belief(None, "hemlock", "gone", round)).unwrap().address();
+        session.put_batch((0..80).map(|n| belief(None, "more", &format!("{n}"), round))).unwrap();
+        let words = Query::default().searching("hemlock");
+        session.query(&words, &grainstore::PageOptions::default()).unwrap();
         if !scrub_waits {
             store.flush().unwrap();
-            let before = fs::read(&index).unwrap();
+            let before = derived(dir);
             session.erase(&gone, "asked", &EraseOptions::new().now(true)).unwrap();
             store.close().unwrap();
             return before;
         }
         session.erase(&gone, "asked", &EraseOptions::new()).unwrap();
         store.flush().unwrap();
-        let before = fs::read(&index).unwrap();
+        let before = derived(dir);
         if store.stats().unwrap().unscrubbed > 0 {
             store.scrub().unwrap();
             store.close().unwrap();
@@ -613,25 +624,34 @@ fn index_with_an_erased_grain(
 }
 
 #[test]
-fn an_index_that_still_has_an_erased_grain_is_made_anew() {
-    for (options, scrub_waits) in
-        encrypted_and_plain().into_iter().flat_map(|options| [(options, false), (options, true)])
-    {
-        let dir = TempDir::new().unwrap();
-        let before = index_with_an_erased_grain(dir.path(), options, scrub_waits);
-        fs::write(dir.path().join("index.redb"), &before).unwrap();
-        let store = Store::open(dir.path(), &options()).unwrap();
-        assert!(store.verify(true).unwrap().ok);
-        let session = store.session(SessionOptions {
-            namespace: Some("shared".into()),
-            ..SessionOptions::default()
-        });
-        let asked = r#"EXPLAIN RECALL beliefs WHERE subject = "hemlock""#;
-        let plan = serde_json::to_string(&session.ask(asked).unwrap()).unwrap();
-        assert!(plan.contains(r#""estimated":0"#), "{scrub_waits}: {plan}");
-        store.close().unwrap();
-        let after = fs::read(dir.path().join("index.redb")).unwrap();
-        assert!(!after.windows(7).any(|bytes| bytes == b"hemlock"), "{scrub_waits}");
+fn an_index_and_a_full_text_that_still_have_an_erased_grain_are_made_anew() {
+    let has_word = |file: &Vec<u8>| file.windows(7).any(|bytes| bytes == b"hemlock");
+    for (encrypted, options) in [true, false].into_iter().zip(encrypted_and_plain()) {
+        for scrub_waits in [false, true] {
+            let dir = TempDir::new().unwrap();
+            let before = derived_with_an_erased_grain(dir.path(), options, scrub_waits);
+            assert_eq!(before.values().any(has_word), !encrypted, "{scrub_waits}");
+            assert!(before.keys().any(|file| file.extension().is_some_and(|it| it == "seg")));
+            let _ = fs::remove_dir_all(dir.path().join("text"));
+            fs::create_dir(dir.path().join("text")).unwrap();
+            before.iter().for_each(|(file, bytes)| fs::write(file, bytes).unwrap());
+            let store = Store::open(dir.path(), &options()).unwrap();
+            assert!(store.verify(true).unwrap().ok);
+            let session = store.session(SessionOptions {
+                namespace: Some("shared".into()),
+                ..SessionOptions::default()
+            });
+            let asked = r#"EXPLAIN RECALL beliefs WHERE subject = "hemlock""#;
+            let plan = serde_json::to_string(&session.ask(asked).unwrap()).unwrap();
+            assert!(plan.contains(r#""estimated":0"#), "{scrub_waits}: {plan}");
+            let words = Query::default().searching("kept");
+            session.query(&words, &grainstore::PageOptions::default()).unwrap();
+            store.close().unwrap();
+            let after = derived(dir.path());
+            assert!(!after.values().any(has_word), "{scrub_waits}");
+            let kept = after.iter().filter(|(file, bytes)| before.get(*file) == Some(*bytes));
+            assert_eq!(kept.map(|(file, _)| file).collect::<Vec<_>>(), Vec::<&PathBuf>::new());
+        }
     }
 }
 
@@ -639,7 +659,7 @@ fn an_index_that_still_has_an_erased_grain_is_made_anew() {
 fn an_index_is_kept_after_a_scrub() {
     for options in encrypted_and_plain() {
         let dir = TempDir::new().unwrap();
-        index_with_an_erased_grain(dir.path(), options, true);
+        derived_with_an_erased_grain(dir.path(), options, true);
         // An index that is made anew loses what is not its own.
         let mark = TableDefinition::<u64, u64>::new("mark");
         let index = dir.path().join("index.redb");

@@ -416,3 +416,39 @@ fn a_descendant_of_a_lock_that_is_new_with_its_parent_comes_in_without_its_end()
     assert!(place.state(&address(&second)).is_current());
     place.verify();
 }
+
+#[test]
+fn a_consent_under_a_lock_comes_in_without_its_end_and_so_does_what_derives_from_it() {
+    let place = Place::new();
+    let locked = policy(r#""mode": "locked", "scope": "subtree""#);
+    let locked = consent(1000, &format!(r#", "is_withdrawal": false{locked}"#));
+    let derived = child(&[address(&locked)], "milk", 2000, "");
+    let ended = GrainState { system_valid_to: Some(EpochMs::new(5000)), ..GrainState::default() };
+    let stated = [state(address(&locked), ended), state(address(&derived), ended)];
+    let file = place.file("in.mg", &[blob(&derived), blob(&locked)], &stated);
+    place.within("shared").import([file], &Default::default()).unwrap();
+    for at in [address(&locked), address(&derived)] {
+        assert_eq!(place.state(&at).system_valid_to, None, "{at}");
+    }
+    place.verify();
+}
+
+#[test]
+fn a_long_line_of_children_before_their_parents_is_refused_from_who_is_not_the_operator() {
+    let place = Place::new();
+    let locked = policy(r#""mode": "locked", "scope": "subtree""#);
+    let mut line = vec![belief("root", 90_000, &locked)];
+    for n in 1..100_i64 {
+        let parent = address(line.last().unwrap());
+        let name = format!("generation {n}");
+        line.push(about(&name, &child(&[parent], &name, 90_000 - n, "")));
+    }
+    let ended = GrainState { system_valid_to: Some(EpochMs::new(5000)), ..GrainState::default() };
+    let stated = [state(address(&line[99]), ended)];
+    let entries: Vec<_> = line.iter().map(blob).collect();
+    let file = place.file("in.mg", &entries, &stated);
+    let limited = place.within("shared").import([file.clone()], &Default::default());
+    assert_eq!(code(limited), "ERR_LIMIT");
+    place.session.import([file], &Default::default()).unwrap();
+    assert!(place.state(&address(&line[50])).is_current());
+}

@@ -348,3 +348,22 @@ fn a_hidden_successor_that_loses_to_an_earlier_one_is_not_marked() {
     assert!(!place.state(&by).needs_review, "it is not theirs to mark");
     place.verify();
 }
+
+#[test]
+fn an_earlier_supersession_asks_the_versions_it_would_displace() {
+    let quorum = r#""mode": "quorum", "authorized": ["did:web:a"], "threshold": 1"#;
+    for terms in [r#""mode": "locked""#, r#""mode": "hold""#, quorum] {
+        for scope in ["grain", "lineage"] {
+            let place = Place::new();
+            let old = place.session.put(belief("tea", 1000, "")).unwrap().address();
+            let more = policy(&format!(r#"{terms}, "scope": "{scope}""#));
+            let kept = place.session.supersede(&old, belief("coffee", 3000, &more), None).unwrap();
+            let earlier = child(&[old], "milk", 2000, "");
+            let stated = [superseded(old, address(&earlier), 2000)];
+            let imported = place.import(&[blob(&earlier)], &stated).unwrap();
+            assert_eq!(imported.conflict_count, 1, "{terms} {scope}");
+            assert_eq!(place.state(&old).superseded_by, Some(kept), "{terms} {scope}");
+            place.verify();
+        }
+    }
+}

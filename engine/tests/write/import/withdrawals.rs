@@ -16,9 +16,10 @@ const STRANGER: &str = "did:web:somebody";
 
 /// A consent, or what takes the place of another.
 fn consent(created_at: i64, more: &str) -> grainstore::Grain {
+    let grants = if more.contains("is_withdrawal") { "" } else { r#", "is_withdrawal": false"# };
     grain(&format!(
         r#""type": "consent", "subject_did": "did:web:ann", "grantee_did": "did:web:shop",
-           "scope": ["store"], "created_at": {created_at}{more}"#
+           "scope": ["store"], "created_at": {created_at}{grants}{more}"#
     ))
 }
 
@@ -87,4 +88,172 @@ fn what_the_operator_granted_anew_stays_whatever_a_file_stated() {
         place.session.get(&resting).unwrap();
     }
     assert_eq!(place.store.due_erasures().unwrap(), []);
+}
+
+fn withdrawal(created_at: i64, of: &ContentAddress) -> grainstore::Grain {
+    consent(created_at, &format!(r#", "is_withdrawal": true, "prior_consent": "{of}""#))
+}
+
+/// A grant and a grain that rests on it, which is shown.
+fn granted(place: &Place) -> (ContentAddress, ContentAddress) {
+    let grant = place.session.put(consent(1000, "")).unwrap().address();
+    let rests = format!(r#", "processing_basis": "{grant}""#);
+    (grant, place.session.put(belief("tea", 2000, &rests)).unwrap().address())
+}
+
+fn shown(place: &Place, address: &ContentAddress) -> Result<(), &'static str> {
+    place.session.get(address).map(drop).map_err(|error| error.code())
+}
+
+#[test]
+fn a_withdrawal_by_others_is_marked_however_it_comes() {
+    type Comes = fn(&Place, &ContentAddress, grainstore::Grain) -> ContentAddress;
+    let ways: [(&str, Comes); 4] = [
+        ("put", |place, _, taken| acting(&place.store, STRANGER).put(taken).unwrap().address()),
+        ("supersede", |place, grant, taken| {
+            acting(&place.store, STRANGER).supersede(grant, taken, Some("why")).unwrap()
+        }),
+        ("import", |place, _, taken| {
+            imports(place, STRANGER, &[blob(&taken)], &[]);
+            address(&taken)
+        }),
+        ("claim", |place, grant, taken| {
+            let stated = superseded(*grant, address(&taken), NOW - DAY);
+            imports(place, STRANGER, &[blob(&taken)], &[stated]);
+            address(&taken)
+        }),
+    ];
+    for (way, comes) in ways {
+        let (place, _) = place();
+        let (grant, rests) = granted(&place);
+        let named = format!(r#", "is_withdrawal": true, "prior_consent": "{grant}""#);
+        let taken = consent(3000, &format!(r#"{named}, "derived_from": ["{grant}"]"#));
+        let taken = comes(&place, &grant, taken);
+        assert!(place.state(&taken).needs_review, "{way}");
+        assert_eq!(shown(&place, &rests), Err("ERR_WITHDRAWN"), "{way}");
+    }
+    // In advance too, and whatever else it supersedes.
+    let (place, _) = place();
+    let stranger = acting(&place.store, STRANGER);
+    let own = stranger.put(consent(500, r#", "invalidation_policy": {"mode": "open"}"#)).unwrap();
+    let to_come = ContentAddress::of(&blob(&consent(1000, "")));
+    let named = format!(
+        r#", "is_withdrawal": true, "prior_consent": "{to_come}", "derived_from": ["{}"]"#,
+        own.address()
+    );
+    let taken = stranger.supersede(&own.address(), consent(3000, &named), Some("why")).unwrap();
+    let grant = place.session.put(consent(1000, "")).unwrap().address();
+    assert_eq!(place.state(&grant).superseded_by, Some(taken));
+    assert!(place.state(&taken).needs_review);
+}
+
+#[test]
+fn a_consent_whose_successor_is_not_here_is_withdrawn_all_the_same() {
+    let (place, _) = place();
+    let grant = consent(1000, "");
+    let elsewhere = ContentAddress::of(b"a renewal that stayed behind");
+    let stated = superseded(address(&grant), elsewhere, 1500);
+    imports(&place, HOST, &[blob(&grant)], &[stated]);
+    let rests = format!(r#", "processing_basis": "{}""#, address(&grant));
+    let rests = place.session.put(belief("tea", 2000, &rests)).unwrap().address();
+    assert_eq!(shown(&place, &rests), Ok(()));
+    let taken = place.session.put(withdrawal(3000, &address(&grant))).unwrap().address();
+    assert_eq!(shown(&place, &rests), Err("ERR_WITHDRAWN"));
+    let state = place.state(&address(&grant));
+    assert_eq!(state.superseded_by, Some(taken));
+    assert_eq!(state.system_valid_to, Some(EpochMs::new(1500)), "it ended earlier");
+    place.verify();
+}
+
+#[test]
+fn a_withdrawal_that_came_without_effect_has_it_when_it_comes_again() {
+    // By a file that names it as the successor of something else.
+    let (place, _) = place();
+    let (grant, rests) = granted(&place);
+    let own = acting(&place.store, STRANGER).put(belief("junk", 10, "")).unwrap().address();
+    let taken = withdrawal(3000, &grant);
+    imports(&place, STRANGER, &[blob(&taken)], &[superseded(own, address(&taken), 20)]);
+    assert_eq!(shown(&place, &rests), Err("ERR_WITHDRAWN"));
+    // By one who does not see the grant.
+    for again_by_file in [false, true] {
+        let (place, _) = self::place();
+        let (grant, rests) = granted(&place);
+        let taken = withdrawal(3000, &grant);
+        let of_another = place.store.session(SessionOptions {
+            user_id: Some("bob".to_owned()),
+            actor: Some(STRANGER.to_owned()),
+            ..SessionOptions::default()
+        });
+        let put = of_another.put(taken.clone());
+        let unseen = put.is_ok() && shown(&place, &rests).is_ok();
+        match again_by_file {
+            true => imports(&place, HOST, &[blob(&taken)], &[]),
+            false => drop(place.session.put(taken).unwrap()),
+        }
+        assert_eq!(shown(&place, &rests), Err("ERR_WITHDRAWN"), "{unseen}");
+        place.verify();
+    }
+}
+
+#[test]
+fn a_withdrawal_names_its_grant_with_or_without_sha256() {
+    for first in [true, false] {
+        let (place, _) = place();
+        let grant = address(&consent(1000, ""));
+        let named = format!(r#", "is_withdrawal": true, "prior_consent": "sha256:{grant}""#);
+        let put = || place.session.put(consent(3000, &named)).map(drop).unwrap();
+        if first {
+            put();
+        }
+        place.session.put(consent(1000, "")).unwrap();
+        if !first {
+            put();
+        }
+        let rests = format!(r#", "processing_basis": "{grant}""#);
+        let rests = place.session.put(belief("tea", 2000, &rests)).map_err(|error| error.code());
+        assert_eq!(rests, Err("ERR_WITHDRAWN"), "{first}");
+        place.verify();
+    }
+}
+
+#[test]
+fn no_earlier_supersession_in_a_file_undoes_a_withdrawal_or_cuts_one_off() {
+    for by in [HOST, STRANGER] {
+        let (place, _) = place();
+        let (grant, rests) = granted(&place);
+        place.session.put(withdrawal(3000, &grant)).unwrap();
+        let justified =
+            format!(r#", "derived_from": ["{grant}"], "supersession_justification": "so it was""#);
+        let renewed = consent(2500, &justified);
+        let stated = [superseded(grant, address(&renewed), 2500)];
+        imports(&place, by, &[blob(&renewed)], &stated);
+        assert_eq!(shown(&place, &rests), Err("ERR_WITHDRAWN"), "{by}");
+        // Of a grant that was renewed: its last version is ended.
+        let (place, _) = self::place();
+        let (grant, _) = granted(&place);
+        let renewed = place.session.supersede(&grant, consent(2500, ""), Some("again")).unwrap();
+        let rests = format!(r#", "processing_basis": "{renewed}""#);
+        let rests = place.session.put(belief("milk", 2600, &rests)).unwrap().address();
+        let taken = withdrawal(2400, &grant);
+        imports(&place, by, &[blob(&taken)], &[superseded(grant, address(&taken), 2400)]);
+        assert_eq!(shown(&place, &rests), Err("ERR_WITHDRAWN"), "{by}");
+        assert_eq!(place.state(&renewed).superseded_by, Some(address(&taken)), "{by}");
+        place.verify();
+    }
+}
+
+#[test]
+fn what_an_erased_version_hides_is_withdrawn_and_granted_anew_by_its_subject() {
+    let (place, _) = place();
+    let (grant, rests) = granted(&place);
+    let user = r#", "user_id": "mallory""#;
+    let named = format!(r#", "is_withdrawal": true, "prior_consent": "{grant}"{user}"#);
+    acting(&place.store, STRANGER).put(consent(3000, &named)).unwrap();
+    place.session.erase_user("mallory", "asked", &grainstore::EraseOptions::new()).unwrap();
+    assert_eq!(shown(&place, &rests), Err("ERR_WITHDRAWN"));
+    let taken = place.session.put(withdrawal(4000, &grant)).unwrap().address();
+    assert_eq!(shown(&place, &rests), Err("ERR_WITHDRAWN"));
+    place.session.supersede(&taken, consent(5000, ""), Some("she said so")).unwrap();
+    assert_eq!(shown(&place, &rests), Ok(()));
+    place.verify();
 }

@@ -17,13 +17,15 @@ use crate::base::error::{Error, Result};
 use crate::disk::layout::{self, AuditHead, RowKey, StateRecord};
 use crate::state::audit::{AuditEntry, CarriedCounts, ImportSummary, ReadLogSummary};
 use crate::state::truth::LogRow;
+use crate::write::plan::SUCCESSOR_GONE;
 
 const AUDIT: &str = "audit";
 const LOG: &str = "log";
 const REASONS: &str = "reasons";
 const REFUSALS: &str = "meta refusals";
-/// The rule by which an import replaces one supersession by an earlier one.
-const EARLIER_RULE: &str = "earlier";
+/// The rules by which one supersession takes the place of another: an earlier one from an import, and a withdrawal
+/// where the successor is not stored.
+const REPLACING_RULES: [&str; 2] = ["earlier", SUCCESSOR_GONE];
 
 /// The facts about the log that the audit log states.
 pub(super) struct AuditedFacts {
@@ -279,7 +281,7 @@ fn compare_supersession(
         }
         return Ok(());
     }
-    if entry.rules.iter().any(|rule| rule == EARLIER_RULE) {
+    if entry.rules.iter().any(|rule| REPLACING_RULES.contains(&rule.as_str())) {
         told.replaced.remove(&at);
     }
     if since > entry.sequence {

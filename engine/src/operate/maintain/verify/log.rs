@@ -14,6 +14,7 @@ use super::problems::{ProblemCollector, ProblemKind, ProblemLocation, increment}
 use crate::base::error::{Error, Result};
 use crate::disk::blob::{is_signed, is_withdrawal, stored_grain, with_fields};
 use crate::disk::layout::{self, RowKey, SignatureWrapper, StateRecord, Stub};
+use crate::state::consent::parse_basis_address;
 
 const LOG: &str = "log";
 const STATE: &str = "state";
@@ -146,7 +147,7 @@ fn successor_fault(
     let (derives, withdrawn) = check.view.with_blob(successor, |blob| {
         with_fields(blob, |grain| {
             let withdrawn = grain.text("prior_consent").filter(|_| is_withdrawal(grain));
-            Ok((names_predecessor(grain, &old), withdrawn.and_then(|grant| grant.parse().ok())))
+            Ok((names_predecessor(grain, &old), withdrawn.and_then(parse_basis_address)))
         })
     })?;
     let ends = derives
@@ -183,7 +184,9 @@ fn is_renewed_as(
 fn names_predecessor(grain: &GrainRef<'_>, old: &ContentAddress) -> bool {
     let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
     let parents = parents.into_iter().flat_map(|parents| parents.iter());
-    let mut texts = parents.filter_map(|parent| parent.as_str()).chain(grain.text("prior_consent"));
+    let mut texts = parents
+        .filter_map(|parent| parent.as_str())
+        .chain(grain.text("prior_consent").map(ContentAddress::digits));
     texts.any(|text| text.parse().is_ok_and(|named: ContentAddress| named == *old))
 }
 

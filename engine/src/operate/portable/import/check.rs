@@ -110,7 +110,7 @@ impl<S: ReadAt> ImportFiles<S> {
         )?;
         let arrivals = match session.principal().is_store_operator() {
             true => Arrivals::new(),
-            false => arrivals::stated(&view, self)?,
+            false => arrivals::stated(&view, self, &how.cancel)?,
         };
         let mut checked = CheckedImport {
             files: Vec::new(),

@@ -10,10 +10,13 @@
 //! without them.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use grainstore_cal::CancelHandle;
 use grainstore_format::container::{Container, ContainerEntry, ManifestEntry, ReadAt};
-use grainstore_format::{ContentAddress, Envelope, GrainState, GrainType, VerificationStatus};
+use grainstore_format::{
+    ContentAddress, Envelope, Grain, GrainState, GrainType, VerificationStatus,
+};
 use grainstore_index::Sequence;
 use sha2::{Digest, Sha256};
 
@@ -31,9 +34,9 @@ use crate::state::audit::{AuditOperation, AuditRecord, ImportSummary};
 use crate::state::erasure::check_not_erased;
 use crate::state::visibility::Visibility;
 use crate::write::plan::{
-    ConflictSubject, Conflicts, Principal, UncommittedLog, WritePlan, group_by_successor,
-    imported_state, is_lift_refused, not_lifted, own_protection, parents, review_refusal,
-    uncleared_review_record,
+    ClaimedSuccessor, ConflictSubject, Conflicts, ImplicitSupersession, Principal, UncommittedLog,
+    WritePlan, group_by_successor, imported_state, is_lift_refused, not_lifted, own_protection,
+    parents, review_refusal, uncleared_review_record,
 };
 use crate::write::writer::WriteTxn;
 
@@ -164,6 +167,9 @@ impl ImportStage<'_> {
         }
         if let Some(sequence) = self.ground.view.sequence_of(&address)? {
             self.counts.duplicate += 1;
+            if is_withdrawal_grain(entry.grain()) {
+                self.withdrawals.push(sequence);
+            }
             return self.improve_signature(entry, sequence, is_valid);
         }
         if let Some(sequence) = self.staging.sequence_of(&address)? {
@@ -176,19 +182,18 @@ impl ImportStage<'_> {
         if let Some(old) = self.left_out.get(&address) {
             return self.leave_out(address, *old);
         }
-        let is_consent = entry.grain().grain_type() == GrainType::Consent;
-        let withdraws = is_consent && entry.grain().flag("is_withdrawal") == Some(true);
-        if is_consent && !withdraws {
+        let withdraws = is_withdrawal_grain(entry.grain());
+        if entry.grain().grain_type() == GrainType::Consent && !withdraws {
             self.grants.push(address);
-        }
-        if self.checked.successors.contains_key(&address) {
-            return Ok(());
         }
         if withdraws
             && let Err(error) = self.plan()?.check_withdrawal_fits(entry.grain(), self.author)
         {
             self.counts.refused += 1;
             self.conflicts.record(address, ConflictSubject::Withdrawal, error.to_string());
+            return Ok(());
+        }
+        if self.checked.successors.contains_key(&address) {
             return Ok(());
         }
         let parents: Vec<_> = parents(entry.grain()).into_iter().collect();
@@ -336,7 +341,9 @@ impl ImportStage<'_> {
         for chunk in deriving.chunks(CHUNK_ITEMS) {
             let mut plan = plan(self.ground, &self.staging)?;
             for sequence in chunk {
-                let Some(found) = plan.implicit_supersession(*sequence)? else { continue };
+                let Some(found) = plan.implicit_supersession(*sequence, self.author)? else {
+                    continue;
+                };
                 match found.protected {
                     Some(old) => drop(left_out.insert(found.address, old)),
                     None => {
@@ -349,15 +356,7 @@ impl ImportStage<'_> {
             let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
             self.write_outcome(outcome)?;
         }
-        // A grain that would replace one that is left out is left out, too.
-        let mut grown = !left_out.is_empty();
-        while std::mem::take(&mut grown) {
-            open.retain(|one| {
-                let gone = one.replaced.iter().find_map(|old| left_out.get(old).copied());
-                grown |= gone.is_some();
-                gone.is_none_or(|old| left_out.insert(one.address, old).is_some())
-            });
-        }
+        exclude_successors(&mut left_out, &open);
         Ok(left_out)
     }
 
@@ -380,7 +379,11 @@ impl ImportStage<'_> {
             let mut plan = plan(self.ground, &self.staging)?;
             for (by, claims) in chunk {
                 let (author, conflicts) = (self.author, &mut self.conflicts);
+                let fits = |new: &&ClaimedSuccessor| {
+                    plan.check_withdrawal_fits(&new.prepared.grain, author).is_ok()
+                };
                 let new = successors.get(by).filter(|_| !self.left_out.contains_key(by));
+                let new = new.filter(fits);
                 let here = plan.exists(by)?;
                 let left_out =
                     plan.apply_supersession_claims(*by, new, claims, author, conflicts)?;
@@ -390,6 +393,12 @@ impl ImportStage<'_> {
             }
             let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
             self.write_outcome(outcome)?;
+            for (by, _) in chunk {
+                // One that a file names as successor of something else still ends its grant.
+                if successors.get(by).is_some_and(|new| is_withdrawal_grain(&new.prepared.grain)) {
+                    self.withdrawals.extend(self.staging.sequence_of(by)?);
+                }
+            }
         }
         for chunk in claims.chunks(CHUNK_ITEMS) {
             let mut plan = plan(self.ground, &self.staging)?;
@@ -416,7 +425,10 @@ impl ImportStage<'_> {
             let before = self.staging.sequence_before();
             let mut plan = plan(self.ground, &self.staging)?;
             for sequence in chunk {
-                let wrapping = self.staging.wrapping_at(*sequence)?.filter(|kept| kept.valid);
+                let wrapping = match *sequence > before {
+                    true => self.staging.wrapping_at(*sequence)?.filter(|kept| kept.valid),
+                    false => None,
+                };
                 let signer = match wrapping {
                     None => None,
                     Some(kept) => {
@@ -486,6 +498,30 @@ impl ImportStage<'_> {
 fn plan<'p>(ground: &'p WriteTxn<'_>, staging: &'p StagingTables<'_>) -> Result<WritePlan<'p>> {
     let plan = WritePlan::on_uncommitted(ground.view, staging, ground.now)?;
     Ok(plan.with_locked_signatures(ground.locked_accepts_signature))
+}
+
+/// Leaves out, too, each grain that would replace one that is left out.
+fn exclude_successors(left_out: &mut ExcludedGrains, open: &[ImplicitSupersession]) {
+    let mut successors = BTreeMap::<ContentAddress, Vec<ContentAddress>>::new();
+    for one in open {
+        for old in &one.replaced {
+            successors.entry(*old).or_default().push(one.address);
+        }
+    }
+    let mut added: Vec<ContentAddress> = left_out.keys().copied().collect();
+    while let Some(gone) = added.pop() {
+        let Some(protected) = left_out.get(&gone).copied() else { continue };
+        for next in successors.remove(&gone).unwrap_or_default() {
+            if let Entry::Vacant(place) = left_out.entry(next) {
+                place.insert(protected);
+                added.push(next);
+            }
+        }
+    }
+}
+
+fn is_withdrawal_grain(grain: &Grain) -> bool {
+    grain.grain_type() == GrainType::Consent && grain.flag("is_withdrawal") == Some(true)
 }
 
 fn signer(envelope: Option<&[u8]>) -> Result<Option<String>> {

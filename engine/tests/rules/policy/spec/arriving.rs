@@ -100,7 +100,10 @@ impl World {
         let Some((old, early)) = over else { return Outcome::Stored(0) };
         let entry = &self.0[old];
         let is_taken = entry.after.is_some();
-        let comes_first = early && !entry.ended_early;
+        // The versions that it would displace are asked, too.
+        let mut later = std::iter::successors(entry.after, |at| self.0[*at].after);
+        let displaces = later.all(|at| self.allows(Act::Supersede, at, others, brings));
+        let comes_first = early && !entry.ended_early && displaces;
         let allowed = self.allows(Act::Supersede, old, others, brings);
         match (is_taken && !comes_first, allowed, self.protects(old, others)) {
             (false, true, _) => Outcome::Succeeds(u64::from(is_taken)),

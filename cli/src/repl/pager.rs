@@ -1,4 +1,4 @@
-//! Paging of long answers: by $PAGER, by `less` if there is one, else by a simple built-in pager.
+//! Paging of long answers: by $PAGER, by `less` where it is not set and there is one, else by a simple built-in pager.
 
 use std::env;
 use std::io::{self, ErrorKind, Write};
@@ -10,15 +10,22 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::error::Result;
 
-/// The default pager.
+/// The variable that names the pager.
+const PAGER_VARIABLE: &str = "PAGER";
+/// The pager where none is named.
 const DEFAULT_PAGER: &str = "less";
 /// Default options of `less`: quit if the text fits one screen, pass colours through, do not clear the
 /// screen.
 const DEFAULT_LESS_OPTIONS: &str = "FRX";
 
+/// Returns `true` if the environment asks for a pager.
+pub(crate) fn is_wanted() -> bool {
+    env::var_os(PAGER_VARIABLE).is_some()
+}
+
 /// Shows a text in a pager.
 pub(crate) fn page(text: &str, columns: u16, rows: u16) -> Result<()> {
-    let named = env::var_os("PAGER");
+    let named = env::var_os(PAGER_VARIABLE);
     let shown = match named.as_deref().and_then(|named| named.to_str()) {
         Some("") => false,
         Some(named) => pipe_to(Command::new("sh").args(["-c", named]), text),

@@ -36,7 +36,7 @@ impl Screen {
         Self {
             interactive,
             colours,
-            paging: interactive,
+            paging: interactive && pager::is_wanted(),
             interrupt: Interrupt::default(),
             file: None,
         }

@@ -27,7 +27,6 @@ impl Terminal {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", place.path())
             .env("TERM", "xterm")
-            .env("PAGER", "")
             .env("NO_COLOR", "1");
         for (name, value) in set {
             command.env(name, value);
@@ -158,7 +157,8 @@ fn a_long_answer_is_paged_and_can_be_left() {
     for n in 0..30 {
         place.put(&belief(&format!("subject-{n:02}"), "tea"));
     }
-    let mut terminal = Terminal::ready(&place);
+    let mut terminal = Terminal::open(&place, "repl", &[("PAGER", "")]);
+    terminal.sees("grain> ");
     terminal.types("RECALL beliefs | ORDER BY subject ASC | LIMIT 30;");
     terminal.sees("subject-00");
     terminal.sees("-- 11 of 32 lines; Enter: more, q: enough -- ");
@@ -172,6 +172,23 @@ fn a_long_answer_is_paged_and_can_be_left() {
     terminal.types("RECALL beliefs | ORDER BY subject ASC | LIMIT 30;");
     let all = terminal.sees("30 grains");
     assert!(all.contains("subject-29") && !all.contains("enough"), "{all}");
+    assert_eq!(terminal.leaves(), 0);
+}
+
+#[test]
+fn without_a_pager_in_the_environment_nothing_is_paged_unless_asked_for() {
+    let place = Place::with_store();
+    for n in 0..30 {
+        place.put(&belief(&format!("subject-{n:02}"), "tea"));
+    }
+    let mut terminal = Terminal::open(&place, "repl", &[]);
+    terminal.sees("grain> ");
+    terminal.types("RECALL beliefs | ORDER BY subject ASC | LIMIT 30;");
+    let all = terminal.sees("30 grains");
+    assert!(all.contains("subject-29") && !all.contains("enough"), "{all}");
+    terminal.sees("grain> ");
+    terminal.types(".pager");
+    terminal.sees("pager: off");
     assert_eq!(terminal.leaves(), 0);
 }
 

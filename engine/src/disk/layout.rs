@@ -559,7 +559,7 @@ impl SignatureWrapper {
         &self,
         sequence: Sequence,
         vault: &Vault,
-        keeper: &EncryptionKey,
+        encryption_key: &EncryptionKey,
     ) -> Result<Vec<u8>> {
         let length = u32::try_from(self.prefix.len());
         let length = length.map_err(|_| Error::integrity("an envelope has too many bytes"))?;
@@ -567,7 +567,7 @@ impl SignatureWrapper {
         body.extend_from_slice(&length.to_be_bytes());
         body.extend_from_slice(&self.prefix);
         body.extend_from_slice(&self.suffix);
-        vault.seal(RowKey::signature(sequence), &body, keeper)
+        vault.seal(RowKey::signature(sequence), &body, encryption_key)
     }
 
     /// Decrypts and decodes a row of signatures.
@@ -752,13 +752,16 @@ mod tests {
         let wrapping =
             SignatureWrapper { valid: true, prefix: vec![0xd2, 0x84], suffix: vec![0x58] };
         let at = Sequence::new(5);
-        let (vault, keeper) = (Vault::default(), EncryptionKey::default());
-        let bytes = wrapping.seal(at, &vault, &keeper).unwrap();
+        let (vault, encryption_key) = (Vault::default(), EncryptionKey::default());
+        let bytes = wrapping.seal(at, &vault, &encryption_key).unwrap();
         assert_eq!(HEXLOWER.encode(&bytes), "010074dda3d80100000002d28458");
         assert_eq!(SignatureWrapper::open(at, &bytes, &vault).unwrap(), wrapping);
         let unverifiable = SignatureWrapper { valid: false, ..wrapping };
-        let again =
-            SignatureWrapper::open(at, &unverifiable.seal(at, &vault, &keeper).unwrap(), &vault);
+        let again = SignatureWrapper::open(
+            at,
+            &unverifiable.seal(at, &vault, &encryption_key).unwrap(),
+            &vault,
+        );
         assert_eq!(again.unwrap(), unverifiable);
         for body in [&[][..], &[1, 0, 0, 0], &[2, 0, 0, 0, 0], &[1, 0, 0, 0, 3, 1, 2]] {
             let code = SignatureWrapper::open(at, &PlainEnvelope::seal(5, body), &vault)

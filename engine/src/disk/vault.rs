@@ -146,11 +146,16 @@ impl Vault {
     ///
     /// # Errors
     /// `ERR_IO` if the system has no random bytes.
-    pub(crate) fn seal(&self, row: RowKey, body: &[u8], keeper: &EncryptionKey) -> Result<Vec<u8>> {
+    pub(crate) fn seal(
+        &self,
+        row: RowKey,
+        body: &[u8],
+        encryption_key: &EncryptionKey,
+    ) -> Result<Vec<u8>> {
         let shorter = if self.compresses && row.is_log() { compress(body) } else { None };
         let compressed = shorter.is_some();
         let body = shorter.as_deref().unwrap_or(body);
-        match &keeper.0 {
+        match &encryption_key.0 {
             None => {
                 let bytes = match compressed {
                     true => PlainEnvelope::seal_compressed(row.key, body),
@@ -177,10 +182,10 @@ impl Vault {
     pub(crate) fn key_for_grain(
         &self,
         grain: &GrainRef<'_>,
-        regime: &ActiveRules,
+        active_rules: &ActiveRules,
     ) -> Result<EncryptionKey> {
         match &self.keyring {
-            Some(keyring) if regime.encrypts(grain) => {
+            Some(keyring) if active_rules.encrypts(grain) => {
                 self.slot_keys_of(keyring, user_of(grain)).map(|holder| EncryptionKey(Some(holder)))
             }
             _ => Ok(EncryptionKey::default()),

@@ -57,7 +57,7 @@ impl Session {
     /// # Errors
     /// `ERR_IO` if the store can no longer be written.
     pub(crate) fn audit_read(&self, given: impl IntoIterator<Item = ContentAddress>) -> Result<()> {
-        if !self.store().inner().regime().audits_reads() {
+        if !self.store().inner().active_rules().audits_reads() {
             return Ok(());
         }
         let given: Vec<_> = given.into_iter().collect();
@@ -236,7 +236,7 @@ impl Session {
         operation: AuditOperation,
         subjects: Vec<ContentAddress>,
     ) -> Result<()> {
-        match self.store().inner().regime().audits_reads() {
+        match self.store().inner().active_rules().audits_reads() {
             true => self.buffer_record(AuditRecord::new(operation, subjects)),
             false => Ok(()),
         }
@@ -246,7 +246,7 @@ impl Session {
     fn buffer_record(&self, record: AuditRecord) -> Result<()> {
         let inner = self.store().inner();
         if self.store().is_read_only() {
-            return match inner.regime().audits_reads() {
+            return match inner.active_rules().audits_reads() {
                 true => Err(Error::new(ErrorKind::ReadOnly, UNNOTED)),
                 false => Ok(()),
             };

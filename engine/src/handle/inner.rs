@@ -71,7 +71,7 @@ pub(crate) struct StoreInner {
     /// True if the host lets a user's session erase that user.
     pub(super) users_erase_themselves: bool,
     /// The rules of the store.
-    pub(super) regime: Arc<ActiveRules>,
+    pub(super) active_rules: Arc<ActiveRules>,
     /// Records queued for the audit log.
     pub(super) notes: Arc<ReadNotes>,
     /// The read log; `None` for a store in memory.
@@ -130,7 +130,7 @@ impl StoreInner {
 
     /// Returns `true` if a user's session may erase that user: allowed by the host or by the rules.
     pub(crate) fn users_erase_themselves(&self) -> bool {
-        self.users_erase_themselves || self.regime.rules().settings.user_may_erase.value
+        self.users_erase_themselves || self.active_rules.rules().settings.user_may_erase.value
     }
 
     /// Records queued for the audit log.
@@ -139,8 +139,8 @@ impl StoreInner {
     }
 
     /// The rules of the store.
-    pub(crate) fn regime(&self) -> &Arc<ActiveRules> {
-        &self.regime
+    pub(crate) fn active_rules(&self) -> &Arc<ActiveRules> {
+        &self.active_rules
     }
 
     /// The read log.
@@ -150,7 +150,8 @@ impl StoreInner {
 
     /// Days after which what ends with a withdrawn consent is erased: the lower of the option and the rules.
     pub(crate) fn cascade_after_days(&self) -> u32 {
-        u32::from(self.cascade_after_days).min(self.regime.rules().settings.erasure_sla_days.value)
+        u32::from(self.cascade_after_days)
+            .min(self.active_rules.rules().settings.erasure_sla_days.value)
     }
 
     /// Returns `true` if an authorized signature may invalidate a locked grain.

@@ -146,7 +146,7 @@ impl Store {
         let (db, index) = (db.with_vault(vault.clone()), index.with_vault(vault));
         let StoreMeta { cursor_key, token_key, switch, chain } = meta;
         let notes = Arc::new(ReadNotes::default());
-        let regime = Arc::new(ActiveRules::new(rules, db.vault().keyring().is_some()));
+        let active_rules = Arc::new(ActiveRules::new(rules, db.vault().keyring().is_some()));
         let (view, folder) = first_view(&db, index)?;
         let shared: SharedView = Arc::new(RwLock::new(Some(Arc::clone(&view))));
         let backlog = Arc::new(Backlog::default());
@@ -175,9 +175,17 @@ impl Store {
         // A store in memory has no read log.
         let open_reads = |_: &_| {
             let (store_id, chain) = (view.store_id()?, chain.clone());
-            let (regime, notes, requests, clock) = (&regime, &notes, &requests, &options.clock);
-            let place =
-                ReadLogContext { store: path, store_id, chain, regime, notes, requests, clock };
+            let (active_rules, notes, requests, clock) =
+                (&active_rules, &notes, &requests, &options.clock);
+            let place = ReadLogContext {
+                store: path,
+                store_id,
+                chain,
+                active_rules,
+                notes,
+                requests,
+                clock,
+            };
             ReadLog::open(place, options.audit_reads && !options.read_only)
         };
         let reads = lock.as_ref().map(open_reads).transpose()?;
@@ -194,7 +202,7 @@ impl Store {
             failed: None,
             counters: counters.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
-            rules: Arc::clone(&regime),
+            rules: Arc::clone(&active_rules),
             notes: Arc::clone(&notes),
             read_log: reads.clone(),
             cascade_after_days: options.cascade_after_days,
@@ -229,7 +237,7 @@ impl Store {
             operator: options.operator.clone(),
             reviewers: options.reviewers.clone(),
             users_erase_themselves: options.users_erase_themselves,
-            regime,
+            active_rules,
             notes,
             reads,
             cascade_after_days: options.cascade_after_days,

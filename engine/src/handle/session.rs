@@ -504,8 +504,9 @@ impl Session {
 
     /// Returns the visibility check of this session on a view.
     pub(crate) fn visibility<'r>(&'r self, view: &'r View) -> Visibility<'r> {
-        let regime = self.store.inner().regime();
-        Visibility::new(&self.viewer, view, self.now()).with_rules(regime, &self.options.purposes)
+        let active_rules = self.store.inner().active_rules();
+        Visibility::new(&self.viewer, view, self.now())
+            .with_rules(active_rules, &self.options.purposes)
     }
 
     /// Returns the error for a grain that this session is not shown.

@@ -90,8 +90,14 @@ pub(crate) fn upgrade(db: &Database, meta: &mut StoreMeta, options: &OpenOptions
     let stamp = layout::FORMAT_VERSION.to_be_bytes();
     txn.open_table(layout::META)?.insert(layout::META_FORMAT, stamp.as_slice())?;
     let mut chain = meta.chain.clone();
-    let keeper = chain.vault().store_key();
-    append_audit(&txn, &mut chain, &[record], options.clock.now(), &|_| Ok(keeper.clone()))?;
+    let encryption_key = chain.vault().store_key();
+    append_audit(
+        &txn,
+        &mut chain,
+        &[record],
+        options.clock.now(),
+        &|_| Ok(encryption_key.clone()),
+    )?;
     chain.vault().commit(txn)?;
     meta.chain = chain;
     Ok(())

@@ -33,7 +33,7 @@ impl Store {
     /// Returns the rules and settings in force: those of the preset, with later changes.
     #[must_use]
     pub fn rules(&self) -> Arc<RuleSet> {
-        self.inner().regime().rules()
+        self.inner().active_rules().rules()
     }
 }
 

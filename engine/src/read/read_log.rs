@@ -34,7 +34,7 @@ impl Store {
         let inner = self.inner();
         match inner.reads() {
             _ if self.is_read_only() => ReadsDestination::Nowhere,
-            _ if inner.regime().audits_reads() => ReadsDestination::AuditLog,
+            _ if inner.active_rules().audits_reads() => ReadsDestination::AuditLog,
             Some(reads) if reads.is_recording() => ReadsDestination::ReadLog,
             _ => ReadsDestination::Nowhere,
         }

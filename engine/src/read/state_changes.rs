@@ -124,7 +124,7 @@ impl Session {
             let inner = self.store().inner();
             let mut plan = plan
                 .with_locked_signatures(inner.accepts_signatures())
-                .with_rules(Arc::clone(inner.regime()))
+                .with_rules(Arc::clone(inner.active_rules()))
                 .with_reserved_spaces(inner.retrieval().reserved_spaces());
             let (decision, outcome) = plan.try_supersede(old, new, &author);
             let refusal = outcome.err();

@@ -641,7 +641,7 @@ pub(crate) fn append_audit(
     chain: &mut AuditHashChain,
     records: &[AuditRecord],
     now: EpochMs,
-    keeper: &dyn Fn(&AuditRecord) -> Result<EncryptionKey>,
+    encryption_key: &dyn Fn(&AuditRecord) -> Result<EncryptionKey>,
 ) -> Result<()> {
     if records.is_empty() {
         return Ok(());
@@ -655,7 +655,7 @@ pub(crate) fn append_audit(
         if let Some(reason) = &record.reason {
             let mut reasons = txn.open_table(layout::REASONS)?;
             let key = RowKey::reason(sequence);
-            let row = chain.vault().seal(key, reason.as_bytes(), &keeper(record)?)?;
+            let row = chain.vault().seal(key, reason.as_bytes(), &encryption_key(record)?)?;
             let former = reasons.insert(sequence, row.as_slice())?;
             sums.replace(SummedTable::Reasons, sequence, former, Some(&row));
         }

@@ -159,8 +159,8 @@ impl<'r> Visibility<'r> {
     }
 
     /// Adds the rules of the store and the purposes of the session.
-    pub(crate) fn with_rules(self, regime: &'r ActiveRules, purposes: &'r [String]) -> Self {
-        Self { rules: Some((regime, purposes)), ..self }
+    pub(crate) fn with_rules(self, active_rules: &'r ActiveRules, purposes: &'r [String]) -> Self {
+        Self { rules: Some((active_rules, purposes)), ..self }
     }
 
     /// The time of the check.
@@ -170,7 +170,7 @@ impl<'r> Visibility<'r> {
 
     /// Returns `true` if rules of the store can refuse reads.
     pub(crate) fn has_read_rules(&self) -> bool {
-        self.rules.is_some_and(|(regime, _)| regime.restricts_reads())
+        self.rules.is_some_and(|(active_rules, _)| active_rules.restricts_reads())
     }
 
     /// Checks the grain at a sequence of the log.
@@ -198,14 +198,14 @@ impl<'r> Visibility<'r> {
 
     /// Returns the refusal of a rule of the store, if one refuses to read the grain.
     fn read_refusal(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<Option<RuleRefusal>> {
-        let Some((regime, purposes)) = self.rules.filter(|_| self.has_read_rules()) else {
+        let Some((active_rules, purposes)) = self.rules.filter(|_| self.has_read_rules()) else {
             return Ok(None);
         };
-        let rules = regime.rules();
+        let rules = active_rules.rules();
         let basis = resolve_basis(self.state, grain.text("processing_basis"))?;
         let GrainState { held, verification_status, .. } = self.state.state_of(at)?;
         let verified = verification_status == VerificationStatus::Verified;
-        let encrypted = regime.encrypts(grain);
+        let encrypted = active_rules.encrypts(grain);
         let facts = RuleFacts { grain, basis: &basis, purposes, held, verified, encrypted };
         Ok(rules.decide(Action::Read, &facts).refusal)
     }

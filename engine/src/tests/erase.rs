@@ -91,8 +91,8 @@ fn a_damaged_row_keeps_an_erasure_from_being_scrubbed_and_that_is_told() {
     let session = operator(&store);
     let (reply, damaged) = Pending::new();
     let damage = Request::Exclusive(Box::new(move |writer| {
-        let damaged = writer.unwrap().transact(|ground| {
-            ground.txn.open_table(layout::LOG)?.insert(2, [1, 0, 9, 9, 9, 9, 9].as_slice())?;
+        let damaged = writer.unwrap().transact(|write_txn| {
+            write_txn.txn.open_table(layout::LOG)?.insert(2, [1, 0, 9, 9, 9, 9, 9].as_slice())?;
             Ok(Some(((), Vec::new())))
         });
         let _ = reply.send(damaged.map(drop));

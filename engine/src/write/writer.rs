@@ -238,10 +238,10 @@ impl Writer {
         if refused && records.is_empty() {
             return Ok(());
         }
-        let keeper = self.db.vault().store_key();
+        let encryption_key = self.db.vault().store_key();
         self.commit_change(|txn| {
             effect(txn)?;
-            append_audit(txn, &mut chain, &records, now, &|_| Ok(keeper.clone()))
+            append_audit(txn, &mut chain, &records, now, &|_| Ok(encryption_key.clone()))
         })?;
         self.chain = chain;
         Ok(())
@@ -382,16 +382,16 @@ impl Writer {
         let notes = self.refusals.aggregate(self.notes.take(), plan.now());
         let vault = self.db.vault();
         vault.enroll(plan.grains.iter().map(|staged| staged.prepared.blob.bytes()))?;
-        let keepers = GroupKeys::new(&self.view, plan, (vault, &self.rules))?;
+        let keys = GroupKeys::new(&self.view, plan, (vault, &self.rules))?;
         let mut txn = self.db.begin_write()?;
         txn.set_durability(Durability::Immediate)?;
-        write_grains(&txn, &plan.grains, &keepers)?;
-        write_signatures(&txn, plan, &keepers)?;
-        write_vectors(&txn, plan, &keepers)?;
+        write_grains(&txn, &plan.grains, &keys)?;
+        write_signatures(&txn, plan, &keys)?;
+        write_vectors(&txn, plan, &keys)?;
         let mut chain = self.chain.clone();
         let first = chain.head().count;
-        let keeper = |record: &AuditRecord| keepers.key_of_record(record);
-        append_audit(&txn, &mut chain, &plan.audit, plan.now(), &keeper)?;
+        let encryption_key = |record: &AuditRecord| keys.key_of_record(record);
+        append_audit(&txn, &mut chain, &plan.audit, plan.now(), &encryption_key)?;
         self.piggyback_notes(&txn, &mut chain, &notes, plan.now())?;
         write_states(&txn, plan, first, vault)?;
         write_roots(&txn, plan, vault)?;
@@ -564,9 +564,9 @@ impl Writer {
             let mut txn = writer.db.begin_write()?;
             txn.set_durability(Durability::Immediate)?;
             let mut chain = writer.chain.clone();
-            let keeper = writer.db.vault().store_key();
+            let encryption_key = writer.db.vault().store_key();
             let now = writer.clock.now();
-            append_audit(&txn, &mut chain, records, now, &|_| Ok(keeper.clone()))?;
+            append_audit(&txn, &mut chain, records, now, &|_| Ok(encryption_key.clone()))?;
             more(&txn, &mut chain)?;
             writer.db.vault().commit(txn)?;
             writer.chain = chain;
@@ -654,16 +654,16 @@ fn defer_reply<T: Send + 'static>(reply: PendingReply<T>, decided: Result<T>) ->
 fn write_grains(
     txn: &WriteTransaction,
     grains: &[StagedGrain],
-    keepers: &GroupKeys<'_>,
+    keys: &GroupKeys<'_>,
 ) -> Result<()> {
     if grains.is_empty() {
         return Ok(());
     }
     let mut log = txn.open_table(layout::LOG)?;
     for StagedGrain { sequence, prepared } in grains {
-        let keeper = keepers.key_at(*sequence)?;
+        let encryption_key = keys.key_at(*sequence)?;
         let envelope =
-            keepers.vault.seal(RowKey::log(*sequence), prepared.blob.bytes(), &keeper)?;
+            keys.vault.seal(RowKey::log(*sequence), prepared.blob.bytes(), &encryption_key)?;
         log.insert(sequence.get(), envelope.as_slice())?;
     }
     Ok(())
@@ -672,7 +672,7 @@ fn write_grains(
 fn write_signatures(
     txn: &WriteTransaction,
     plan: &WritePlan<'_>,
-    keepers: &GroupKeys<'_>,
+    keys: &GroupKeys<'_>,
 ) -> Result<()> {
     let first = plan.grains.iter();
     let first = first.filter_map(|new| Some((new.sequence, new.prepared.wrapping.as_deref()?)));
@@ -681,10 +681,10 @@ fn write_signatures(
     if rows.peek().is_none() {
         return Ok(());
     }
-    let mut sums = SumChanges::of(keepers.vault);
+    let mut sums = SumChanges::of(keys.vault);
     let mut signatures = txn.open_table(layout::SIGNATURES)?;
     for (sequence, wrapping) in rows {
-        let row = wrapping.seal(sequence, keepers.vault, &keepers.key_at(sequence)?)?;
+        let row = wrapping.seal(sequence, keys.vault, &keys.key_at(sequence)?)?;
         let former = signatures.insert(sequence.get(), row.as_slice())?;
         sums.replace(SummedTable::Signatures, sequence.get(), former, Some(&row));
     }

@@ -19,11 +19,11 @@ fn churn_of_half_the_vectors_keeps_the_recall_of_a_fresh_graph_and_shows_no_dead
     let mut random = Random(41);
     let vectors = clustered(&mut random, COUNT * 3 / 2 + QUERIES, DIMENSION);
     let (queries, vectors) = vectors.split_at(QUERIES);
-    let mut keeper = VectorIndex::new();
+    let mut vector_index = VectorIndex::new();
     for (sequence, values) in (0..COUNT as u64).zip(vectors) {
-        keeper.add(&space, Sequence::new(sequence), 0, &vector(values)).unwrap();
+        vector_index.add(&space, Sequence::new(sequence), 0, &vector(values)).unwrap();
     }
-    settle(&mut keeper);
+    settle(&mut vector_index);
     let mut live: BTreeSet<u64> = (0..COUNT as u64).collect();
     let mut orphans = 0;
     for (sequence, values) in (COUNT as u64..).zip(&vectors[COUNT..]) {
@@ -33,15 +33,15 @@ fn churn_of_half_the_vectors_keeps_the_recall_of_a_fresh_graph_and_shows_no_dead
                 break gone;
             }
         };
-        keeper.remove(Sequence::new(gone));
-        keeper.add(&space, Sequence::new(sequence), 0, &vector(values)).unwrap();
+        vector_index.remove(Sequence::new(gone));
+        vector_index.add(&space, Sequence::new(sequence), 0, &vector(values)).unwrap();
         live.insert(sequence);
         if sequence % 500 == 0 {
-            let (outcomes, _) = settle(&mut keeper);
+            let (outcomes, _) = settle(&mut vector_index);
             if !outcomes.is_empty() {
                 println!("{sequence}: {outcomes:?}");
             }
-            dead_are_not_shown(&keeper.view(), &space, &queries[..20], &live);
+            dead_are_not_shown(&vector_index.view(), &space, &queries[..20], &live);
         }
     }
     let mut fresh = VectorIndex::new();
@@ -50,12 +50,12 @@ fn churn_of_half_the_vectors_keeps_the_recall_of_a_fresh_graph_and_shows_no_dead
         fresh.add(&space, Sequence::new(*sequence), 0, &vector(values)).unwrap();
     }
     settle(&mut fresh);
-    dead_are_not_shown(&keeper.view(), &space, queries, &live);
-    orphans += keeper.view().stats(&space).unwrap().audit.unwrap().orphans;
+    dead_are_not_shown(&vector_index.view(), &space, queries, &live);
+    orphans += vector_index.view().stats(&space).unwrap().audit.unwrap().orphans;
     let (churned, new) =
-        (recall(&keeper.view(), &space, queries), recall(&fresh.view(), &space, queries));
+        (recall(&vector_index.view(), &space, queries), recall(&fresh.view(), &space, queries));
     println!("recall@10: churned {churned:.4}, fresh {new:.4}; {orphans} orphans");
-    println!("{:?}", keeper.view().stats(&space));
+    println!("{:?}", vector_index.view().stats(&space));
     assert_eq!(orphans, 0);
     assert!(churned >= 0.95 * new, "{churned} of {new}");
 }

@@ -27,12 +27,16 @@ fn rows(random: &mut Random, count: usize, dimension: usize) -> Vec<(Sequence, u
     rows
 }
 
-fn keeper(metric: Metric, dimension: usize, rows: &[(Sequence, u32, Vec<f32>)]) -> VectorIndex {
-    let mut keeper = VectorIndex::new();
+fn vector_index(
+    metric: Metric,
+    dimension: usize,
+    rows: &[(Sequence, u32, Vec<f32>)],
+) -> VectorIndex {
+    let mut vector_index = VectorIndex::new();
     for (sequence, chunk, values) in rows {
-        keeper.add(&space(dimension, metric), *sequence, *chunk, &vector(values)).unwrap();
+        vector_index.add(&space(dimension, metric), *sequence, *chunk, &vector(values)).unwrap();
     }
-    keeper
+    vector_index
 }
 
 fn told(near: &[Neighbour]) -> Vec<(u64, u32, f32)> {
@@ -55,7 +59,7 @@ proptest! {
         let query = rows(&mut random, 1, dimension)[0].2.clone();
         let hidden = |sequence: Sequence| sequence.get().is_multiple_of(5);
         for metric in Metric::ALL {
-            let view = keeper(metric, dimension, &all).view();
+            let view = vector_index(metric, dimension, &all).view();
             for within in [None, Some(list.as_slice())] {
                 let ask = NearestQuery { vector: &vector(&query), limit, within, care: SearchEffort::Usual };
                 let mut judge = |sequence| -> Result<Option<[u8; 32]>> {
@@ -75,7 +79,7 @@ proptest! {
 #[test]
 fn equal_scores_come_in_the_order_of_addresses() {
     let all: Vec<_> = (0..50).map(|at| (Sequence::new(at), 0, vec![1.0, 2.0])).collect();
-    let view = keeper(Metric::Cosine, 2, &all).view();
+    let view = vector_index(Metric::Cosine, 2, &all).view();
     let ask = NearestQuery {
         vector: &vector(&[2.0, 4.0]),
         limit: 7,
@@ -95,7 +99,7 @@ fn equal_scores_come_in_the_order_of_addresses() {
 fn a_refused_grain_is_asked_about_once_and_never_answered() {
     let all: Vec<_> =
         (0..600_u32).map(|at| (Sequence::new((at / 4).into()), at % 4, vec![1.0])).collect();
-    let view = keeper(Metric::Dot, 1, &all).view();
+    let view = vector_index(Metric::Dot, 1, &all).view();
     let mut asked = Vec::new();
     let mut nobody = |sequence| -> Result<Option<[u8; 32]>> {
         asked.push(sequence);
@@ -112,7 +116,7 @@ fn a_refused_grain_is_asked_about_once_and_never_answered() {
 
 #[test]
 fn a_judge_that_fails_ends_the_search_with_its_error() {
-    let view = keeper(Metric::Dot, 1, &[(Sequence::new(1), 0, vec![1.0])]).view();
+    let view = vector_index(Metric::Dot, 1, &[(Sequence::new(1), 0, vec![1.0])]).view();
     let mut failing = |_| Err(crate::error::Error::integrity("the judge"));
     let ask =
         NearestQuery { vector: &vector(&[1.0]), limit: 3, within: None, care: SearchEffort::Usual };
@@ -122,7 +126,7 @@ fn a_judge_that_fails_ends_the_search_with_its_error() {
 
 #[test]
 fn questions_that_do_not_fit_the_space_are_refused_and_empty_ones_are_answered() {
-    let view = keeper(Metric::Cosine, 2, &[(Sequence::new(1), 0, vec![1.0, 0.0])]).view();
+    let view = vector_index(Metric::Cosine, 2, &[(Sequence::new(1), 0, vec![1.0, 0.0])]).view();
     let search = |values: &[f32], limit, within| {
         let ask =
             NearestQuery { vector: &vector(values), limit, within, care: SearchEffort::Usual };

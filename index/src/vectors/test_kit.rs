@@ -115,12 +115,12 @@ pub(crate) fn naive(
 }
 
 /// Runs the work due until none is left.
-pub(crate) fn settle(keeper: &mut VectorIndex) -> (Vec<WorkOutcome>, Option<SavedGraph>) {
+pub(crate) fn settle(vector_index: &mut VectorIndex) -> (Vec<WorkOutcome>, Option<SavedGraph>) {
     let stop = AtomicBool::new(false);
     let (mut outcomes, mut saved) = (Vec::new(), None);
-    while let Some(work) = keeper.next_work() {
+    while let Some(work) = vector_index.next_work() {
         let done = work.run(&BuildOptions { threads: 2, stop: &stop });
-        let (outcome, file) = keeper.adopt(done);
+        let (outcome, file) = vector_index.adopt(done);
         outcomes.push(outcome);
         saved = file.or(saved);
     }

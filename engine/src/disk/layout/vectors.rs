@@ -129,7 +129,12 @@ pub(crate) struct StoredVector {
 }
 
 impl StoredVector {
-    pub(crate) fn seal(&self, row: u64, vault: &Vault, keeper: &EncryptionKey) -> Result<Vec<u8>> {
+    pub(crate) fn seal(
+        &self,
+        row: u64,
+        vault: &Vault,
+        encryption_key: &EncryptionKey,
+    ) -> Result<Vec<u8>> {
         let mut body = Vec::with_capacity(16 + 4 * self.vector.dimension());
         body.extend_from_slice(&self.space.to_be_bytes());
         body.extend_from_slice(&self.sequence.get().to_be_bytes());
@@ -137,7 +142,7 @@ impl StoredVector {
         for value in self.vector.values() {
             body.extend_from_slice(&value.to_be_bytes());
         }
-        vault.seal(RowKey::vector(row), &body, keeper)
+        vault.seal(RowKey::vector(row), &body, encryption_key)
     }
 
     /// Decrypts and decodes a vector.
@@ -192,8 +197,8 @@ mod tests {
         assert!(open_space(4, &sealed).is_err(), "it is of another row");
         let vector = Vector::new(vec![1.0, -0.5]).unwrap();
         let placed = StoredVector { space: 3, sequence: Sequence::new(9), chunk: 1, vector };
-        let (vault, keeper) = (Vault::default(), EncryptionKey::default());
-        let sealed = placed.seal(7, &vault, &keeper).unwrap();
+        let (vault, encryption_key) = (Vault::default(), EncryptionKey::default());
+        let sealed = placed.seal(7, &vault, &encryption_key).unwrap();
         let expected = "000000030000000000000009000000013f800000bf000000";
         assert_eq!(HEXLOWER.encode(&sealed[6..]), expected);
         assert_eq!(StoredVector::open(7, &sealed, &vault).unwrap(), placed);

@@ -162,8 +162,8 @@ impl Session {
     }
 
     fn erasure_request<'a>(&'a self, reason: &'a str, how: &EraseOptions) -> ErasureRequest<'a> {
-        let regime = self.store().inner().regime();
-        ErasureRequest { now: self.now(), reason, overrides: how.overrides, regime }
+        let active_rules = self.store().inner().active_rules();
+        ErasureRequest { now: self.now(), reason, overrides: how.overrides, active_rules }
     }
 
     /// Returns the author of an erasure if the session may erase: the operator of the whole store, or the

@@ -115,8 +115,8 @@ impl Store {
     pub fn due_erasures(&self) -> Result<Vec<DueErasure>> {
         let view = self.inner().view()?;
         let now = self.inner().clock().now();
-        let (days, regime) = (self.inner().cascade_after_days(), self.inner().regime());
-        let asked = ErasureRequest { now, reason: SWEEP_REASON, overrides: false, regime };
+        let (days, active_rules) = (self.inner().cascade_after_days(), self.inner().active_rules());
+        let asked = ErasureRequest { now, reason: SWEEP_REASON, overrides: false, active_rules };
         catch_storage_panic(|| {
             let mut found = Vec::new();
             for (address, ConsentEnd { due, latest, .. }) in ended_grains(&view, days, now)? {

@@ -139,7 +139,7 @@ impl Writer {
         to: u32,
     ) -> Result<u64> {
         let vault = self.db.vault().clone();
-        let keeper = vault.key_in_slot(to)?;
+        let encryption_key = vault.key_in_slot(to)?;
         let (mut rows, mut from) = (0_u64, 0);
         loop {
             let view = Arc::clone(&self.view);
@@ -156,7 +156,7 @@ impl Writer {
                     break;
                 }
                 if is_in_slots(row.value(), former)? {
-                    let anew = reencrypt(&vault, row_key(key), row.value(), &keeper)?;
+                    let anew = reencrypt(&vault, row_key(key), row.value(), &encryption_key)?;
                     bytes = bytes.saturating_add(anew.len());
                     batch.push((key, anew));
                 }
@@ -197,7 +197,12 @@ fn is_in_slots(row: &[u8], slots: &[u32]) -> Result<bool> {
     Ok(EncryptedEnvelope::parse(row)?.is_some_and(|sealed| slots.contains(&sealed.slot)))
 }
 
-fn reencrypt(vault: &Vault, key: RowKey, row: &[u8], keeper: &EncryptionKey) -> Result<Vec<u8>> {
+fn reencrypt(
+    vault: &Vault,
+    key: RowKey,
+    row: &[u8],
+    encryption_key: &EncryptionKey,
+) -> Result<Vec<u8>> {
     let body = vault.open(key, row)?;
-    vault.seal(key, &body, keeper)
+    vault.seal(key, &body, encryption_key)
 }

@@ -115,7 +115,7 @@ impl<'e> ExportFilter<'e> {
             purposes: &self.session.options().purposes,
             held: state.held,
             verified: state.verification_status == VerificationStatus::Verified,
-            encrypted: self.session.store().inner().regime().encrypts(grain),
+            encrypted: self.session.store().inner().active_rules().encrypts(grain),
         };
         let Some(refusal) = self.rules.decide(Action::Export, &facts).refusal else {
             return Ok(true);

@@ -151,7 +151,7 @@ impl Session {
         listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
         // A read that no rule audits has no entry, and must not pay for one.
-        let audits_reads = self.store().inner().regime().audits_reads();
+        let audits_reads = self.store().inner().active_rules().audits_reads();
         let may_be_told = audits_reads || token.is_some() || options.tier == Tier::Evolve;
         let errand = may_be_told.then(|| Arc::new(self.errand_of(query, token, options.tier)));
         let Some(errand) = errand.filter(|errand| audits_reads || errand.must_audit()) else {
@@ -207,7 +207,7 @@ impl Session {
             self.record_read(self.read_record(&errand, None, None)).map_err(cal_error)?;
             return Ok(done);
         }
-        if !self.store().inner().regime().audits_reads() {
+        if !self.store().inner().active_rules().audits_reads() {
             return step().map_err(|error| self.audit_if_writing(query, tier, error));
         }
         let errand = Arc::new(self.errand_of(query, None, tier));
@@ -316,7 +316,7 @@ impl Session {
                 return Err(cal_error(Error::new(ErrorKind::Disabled, message)));
             }
         };
-        let limit = inner.regime().rules().settings.query_limit.value;
+        let limit = inner.active_rules().rules().settings.query_limit.value;
         let few = (limit < STANDARD_ROW_LIMIT).then_some(u64::from(limit));
         Ok(ExecuteOptions { tier, default_limit: few, gate: Some(guard), ..options.clone() })
     }

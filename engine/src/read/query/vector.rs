@@ -65,19 +65,21 @@ impl<'w> CandidateScan<'w> {
     ) -> Result<ControlFlow<()>, ScanError> {
         let view = self.view;
         self.rank_by(RankingKind::Vector)?;
-        let Some(sighted) = self.sighted(view, near)? else { return Ok(ControlFlow::Continue(())) };
+        let Some(resolved) = self.resolve_vector(view, near)? else {
+            return Ok(ControlFlow::Continue(()));
+        };
         let ranked = match search {
             Some(search) => self.looked_up(search)?,
             None => None,
         };
         let mut found = BTreeMap::new();
-        self.by_vector(&sighted, ranked.as_ref(), &mut found)?;
+        self.by_vector(&resolved, ranked.as_ref(), &mut found)?;
         if let Some(ranked) = &ranked {
             self.add_words(ranked, &mut found)?;
-            score_vectors(&sighted, &mut found)?;
+            score_vectors(&resolved, &mut found)?;
         }
-        add_context_closeness(view, &sighted, &mut found)?;
-        self.give_both(&sighted, ranked.as_ref(), &found, visit)
+        add_context_closeness(view, &resolved, &mut found)?;
+        self.give_both(&resolved, ranked.as_ref(), &found, visit)
     }
 
     /// The query vector the serving model's embedder makes of the text that is searched for in all fields;
@@ -97,7 +99,7 @@ impl<'w> CandidateScan<'w> {
     }
 
     /// Finds the space of a query vector; `None` if no vector of its model is stored.
-    fn sighted(&self, view: &'w View, near: &Near) -> Result<Option<ResolvedVector<'w>>> {
+    fn resolve_vector(&self, view: &'w View, near: &Near) -> Result<Option<ResolvedVector<'w>>> {
         let vector = Vector::new(near.values.to_vec())?;
         let known = view.spaces()?;
         let space = match &near.model {
@@ -136,28 +138,29 @@ impl<'w> CandidateScan<'w> {
     /// The vector leg. For a search in several parts it finds only grains that match each part.
     fn by_vector(
         &mut self,
-        sighted: &ResolvedVector<'_>,
+        resolved: &ResolvedVector<'_>,
         ranked: Option<&SearchRun<'_>>,
         found: &mut BTreeMap<Sequence, LegScores>,
     ) -> Result<(), ScanError> {
         let few = self.few()?;
         let ask = NearestQuery {
-            vector: &sighted.vector,
+            vector: &resolved.vector,
             limit: self.leg(),
             within: few.as_deref(),
             care: SearchEffort::Usual,
         };
         let parts = ranked.filter(|ranked| ranked.has_parts());
         let mut judged = HashMap::new();
-        let answer = sighted.spaces.search::<ScanError>(&sighted.space, &ask, &mut |sequence| {
-            let address = self.judge(parts, sequence)?;
-            judged.extend(address.map(|address| (sequence, address)));
-            Ok(address.map(|address| *address.as_bytes()))
-        })?;
+        let answer =
+            resolved.spaces.search::<ScanError>(&resolved.space, &ask, &mut |sequence| {
+                let address = self.judge(parts, sequence)?;
+                judged.extend(address.map(|address| (sequence, address)));
+                Ok(address.map(|address| *address.as_bytes()))
+            })?;
         self.cut |= answer.near.len() >= self.leg();
         for near in answer.near {
             let address = judged.get(&near.sequence).copied();
-            let near_by = near.closeness(sighted.space.metric()).into();
+            let near_by = near.closeness(resolved.space.metric()).into();
             found.insert(
                 near.sequence,
                 LegScores { address, near: near_by, ..LegScores::default() },
@@ -185,7 +188,7 @@ impl<'w> CandidateScan<'w> {
     /// Passes what was found to `visit`, the best sum first.
     fn give_both(
         &mut self,
-        sighted: &ResolvedVector<'_>,
+        resolved: &ResolvedVector<'_>,
         ranked: Option<&SearchRun<'_>>,
         found: &BTreeMap<Sequence, LegScores>,
         visit: &mut RecallVisitor<'_>,
@@ -199,7 +202,7 @@ impl<'w> CandidateScan<'w> {
         }
         expand::sort_by_rank(&mut rows);
         if let Some(expansion) = self.query.expansion() {
-            rows = self.link(expansion, (sighted, ranked, &scale), rows)?;
+            rows = self.link(expansion, (resolved, ranked, &scale), rows)?;
             expand::sort_by_rank(&mut rows);
         }
         let behind = self.rank().map(|rank| (rank.score, rank.address));
@@ -216,7 +219,7 @@ impl<'w> CandidateScan<'w> {
     fn link(
         &mut self,
         expansion: &'w Expansion,
-        (sighted, ranked, scale): (&ResolvedVector<'_>, Option<&SearchRun<'_>>, &ScoreScale),
+        (resolved, ranked, scale): (&ResolvedVector<'_>, Option<&SearchRun<'_>>, &ScoreScale),
         answers: Vec<LinkedAnswer>,
     ) -> Result<Vec<LinkedAnswer>, ScanError> {
         let good = |row: &&LinkedAnswer| self.query.floor().is_none_or(|f| f.admits(row.rank));
@@ -231,7 +234,7 @@ impl<'w> CandidateScan<'w> {
             answers.into_iter().map(|row| (row.sequence, row)).collect();
         let new = reached.keys().filter(|sequence| !rows.contains_key(sequence));
         let new: Vec<Sequence> = new.copied().collect();
-        let new = self.looked_at((sighted, ranked), &new)?;
+        let new = self.looked_at((resolved, ranked), &new)?;
         for (sequence, found) in new {
             let parts = ranked.filter(|ranked| ranked.has_parts());
             let Some((address, meets)) = self.linked_by(parts, sequence)? else { continue };
@@ -256,7 +259,7 @@ impl<'w> CandidateScan<'w> {
     /// Scores grains by text and vector; leaves out those that miss a required term.
     fn looked_at(
         &self,
-        (sighted, ranked): (&ResolvedVector<'_>, Option<&SearchRun<'_>>),
+        (resolved, ranked): (&ResolvedVector<'_>, Option<&SearchRun<'_>>),
         sequences: &[Sequence],
     ) -> Result<BTreeMap<Sequence, LegScores>> {
         let mut found: BTreeMap<Sequence, LegScores> =
@@ -264,8 +267,8 @@ impl<'w> CandidateScan<'w> {
         if let Some(ranked) = ranked {
             score_text(ranked, &mut found)?;
         }
-        score_vectors(sighted, &mut found)?;
-        add_context_closeness(self.view, sighted, &mut found)?;
+        score_vectors(resolved, &mut found)?;
+        add_context_closeness(self.view, resolved, &mut found)?;
         Ok(found)
     }
 }
@@ -326,12 +329,12 @@ fn score_text(ranked: &SearchRun<'_>, found: &mut BTreeMap<Sequence, LegScores>)
 
 /// Adds the closeness of grains that only the text leg found.
 fn score_vectors(
-    sighted: &ResolvedVector<'_>,
+    resolved: &ResolvedVector<'_>,
     found: &mut BTreeMap<Sequence, LegScores>,
 ) -> Result<()> {
     let missing = found.iter().filter(|(_, found)| found.near == 0.0);
     let missing: Vec<Sequence> = missing.map(|(sequence, _)| *sequence).collect();
-    for (sequence, near) in closeness_of(sighted, &missing)? {
+    for (sequence, near) in closeness_of(resolved, &missing)? {
         if let Some(found) = found.get_mut(&sequence) {
             found.near = near;
         }
@@ -342,19 +345,19 @@ fn score_vectors(
 /// Adds the average closeness with neighbouring turns.
 fn add_context_closeness(
     view: &View,
-    sighted: &ResolvedVector<'_>,
+    resolved: &ResolvedVector<'_>,
     found: &mut BTreeMap<Sequence, LegScores>,
 ) -> Result<()> {
     let mut turns = ConversationWindow::of(view);
     let mut lenders = BTreeMap::new();
     for sequence in found.keys() {
-        sighted.cancel.check().map_err(ScanError::Stopped)?;
+        resolved.cancel.check().map_err(ScanError::Stopped)?;
         lenders.insert(*sequence, turns.contributors(*sequence)?);
     }
     let others: BTreeSet<Sequence> = lenders.values().flatten().copied().collect();
     let others: Vec<Sequence> = others.into_iter().collect();
-    let near = closeness_of(sighted, &others)?;
-    let metric = sighted.space.metric();
+    let near = closeness_of(resolved, &others)?;
+    let metric = resolved.space.metric();
     for (sequence, found) in found {
         let others = lenders.get(sequence).into_iter().flatten();
         let others: Vec<f64> = others.filter_map(|lender| near.get(lender).copied()).collect();
@@ -386,18 +389,19 @@ fn cosine_gain(metric: Metric, closeness: f64) -> f64 {
 }
 
 /// Closeness of grains, from 0 to 1; those without a vector are left out.
-fn closeness_of(sighted: &ResolvedVector<'_>, of: &[Sequence]) -> Result<BTreeMap<Sequence, f64>> {
+fn closeness_of(resolved: &ResolvedVector<'_>, of: &[Sequence]) -> Result<BTreeMap<Sequence, f64>> {
     if of.is_empty() {
         return Ok(BTreeMap::new());
     }
     let ask = NearestQuery {
-        vector: &sighted.vector,
+        vector: &resolved.vector,
         limit: of.len(),
         within: Some(of),
         care: SearchEffort::Exact,
     };
     // The grains are given, so the address that breaks ties does not matter.
-    let found = sighted.spaces.search::<Error>(&sighted.space, &ask, &mut |_| Ok(Some([0; 32])))?;
-    let metric = sighted.space.metric();
+    let found =
+        resolved.spaces.search::<Error>(&resolved.space, &ask, &mut |_| Ok(Some([0; 32])))?;
+    let metric = resolved.space.metric();
     Ok(found.near.iter().map(|near| (near.sequence, near.closeness(metric).into())).collect())
 }

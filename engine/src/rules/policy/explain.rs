@@ -189,7 +189,7 @@ impl BindingFacts<'_> {
         let others = self.facts.protectors.iter().zip(self.names).skip(1);
         let others = others.filter(|(one, _)| one.applies() && !one.is_lifted());
         let told = others.map(|(protector, name)| {
-            let Protector { terms, link: tie, .. } = protector;
+            let Protector { terms, link, .. } = protector;
             let signers = EligibleSigners::of(terms, protector.author.as_deref());
             let demand = match protector.held && terms.holds {
                 _ if name.is_none() => OUTSIDE.to_owned(),
@@ -199,7 +199,7 @@ impl BindingFacts<'_> {
             let shown = name.is_some();
             PolicyProtector {
                 address: *name,
-                link: tie.name(),
+                link: link.name(),
                 mode: terms.mode.name(),
                 scope: terms.scope.name(),
                 threshold: terms.threshold().filter(|_| shown),

@@ -135,12 +135,12 @@ impl Protector {
     pub(crate) fn from_grain(
         grain: &GrainRef<'_>,
         state: &GrainState,
-        tie: ProtectionLink,
+        link: ProtectionLink,
     ) -> Self {
         let author = grain.text("author_did").map(str::to_owned);
         let terms = PolicyTerms::of(grain);
         let is_goal = grain.grain_type() == GrainType::Goal;
-        Self { terms, link: tie, held: state.held, author, signer: None, is_goal, goal: None }
+        Self { terms, link, held: state.held, author, signer: None, is_goal, goal: None }
     }
 
     /// Returns `true` if it declares a hold, and that was lifted.

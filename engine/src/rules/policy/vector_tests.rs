@@ -202,17 +202,17 @@ impl<'c> World<'c> {
             open.into_iter().map(|parent| (parent, ProtectionLink::Ancestor)).collect();
         queue.extend(self.above(&self.grains.address(target), ProtectionLink::TargetOrOlder));
         let mut chain = BTreeSet::from([self.grains.address(target)]);
-        while let Some((address, tie)) = queue.pop() {
-            if self.name_of(&address).is_none() || ties.get(&address) >= Some(&tie) {
+        while let Some((address, link)) = queue.pop() {
+            if self.name_of(&address).is_none() || ties.get(&address) >= Some(&link) {
                 continue;
             }
-            if ties.insert(address, tie).is_none() {
+            if ties.insert(address, link).is_none() {
                 order.push(address);
             }
-            if tie != ProtectionLink::Ancestor {
+            if link != ProtectionLink::Ancestor {
                 chain.insert(address);
             }
-            queue.extend(self.above(&address, tie));
+            queue.extend(self.above(&address, link));
         }
         if new.is_none() {
             let mut next = self.state(&self.grains.address(target)).superseded_by;
@@ -227,9 +227,9 @@ impl<'c> World<'c> {
         let protectors = order.iter().map(|address| {
             let name = self.name_of(address).unwrap();
             let stored = GrainRef::new(self.grains.blob(name).bytes()).unwrap();
-            let tie = ties.get(address).copied().unwrap();
-            let mut protector = Protector::from_grain(&stored, &self.state(address), tie);
-            if let Some(transition) = transition.filter(|_| tie != ProtectionLink::Ancestor) {
+            let link = ties.get(address).copied().unwrap();
+            let mut protector = Protector::from_grain(&stored, &self.state(address), link);
+            if let Some(transition) = transition.filter(|_| link != ProtectionLink::Ancestor) {
                 protector.goal = GoalTerms::of(&stored, &transition);
             }
             protector
@@ -244,19 +244,19 @@ impl<'c> World<'c> {
     fn above(
         &self,
         address: &ContentAddress,
-        tie: ProtectionLink,
+        link: ProtectionLink,
     ) -> Vec<(ContentAddress, ProtectionLink)> {
         let Some(name) = self.name_of(address) else { return Vec::new() };
         let released = self.kept.get(name).is_some_and(|kept| kept.released);
-        let tie = if tie == ProtectionLink::TargetOrOlder && released {
+        let link = if link == ProtectionLink::TargetOrOlder && released {
             ProtectionLink::ReleasedVersion
         } else {
-            tie
+            link
         };
         let parents = parents(&self.grain(name)).into_iter();
         let tied = parents.map(|parent| {
             let is_version = self.state(&parent).superseded_by == Some(*address);
-            (parent, if is_version { tie } else { ProtectionLink::Ancestor })
+            (parent, if is_version { link } else { ProtectionLink::Ancestor })
         });
         tied.collect()
     }

@@ -98,28 +98,28 @@ impl TextIndexPosition {
         view: &View,
         (step, again): (StepLimits, BTreeSet<Sequence>),
         wording: &TextSettings,
-        lately: &mut DocumentCache,
+        cache: &mut DocumentCache,
     ) -> Result<(Self, Vec<DocumentChange>)> {
         let end = view.last_sequence()?.get();
         let last = end.min(self.sequence.saturating_add(step.grains));
         let last = self.last_within_bytes(view, last, step.bytes)?;
-        let mut around = ConversationWindow::of(view);
+        let mut window = ConversationWindow::of(view);
         let mut touched = again;
         touched.retain(|at| at.get() <= self.sequence);
         for at in self.sequence + 1..=last {
             let at = Sequence::new(at);
             touched.insert(at);
             if at.get() > self.considered {
-                self.add_dependents(&mut around, at, &mut touched)?;
+                self.add_dependents(&mut window, at, &mut touched)?;
             }
         }
         for at in self.changed_states(view)? {
-            self.add_dependents(&mut around, at, &mut touched)?;
+            self.add_dependents(&mut window, at, &mut touched)?;
         }
-        lately.read_ahead(view, &touched, wording)?;
+        cache.read_ahead(view, &touched, wording)?;
         let mut changes = Vec::with_capacity(touched.len());
         for at in touched {
-            changes.push((at, lately.indexed_document((view, &mut around), at, wording)?));
+            changes.push((at, cache.indexed_document((view, &mut window), at, wording)?));
         }
         let entries = view.audit_len()?;
         Ok((Self { sequence: last, considered: end, entries }, changes))
@@ -142,11 +142,11 @@ impl TextIndexPosition {
     /// Adds the indexed grains that take terms from this one.
     fn add_dependents(
         &self,
-        around: &mut ConversationWindow<'_>,
+        window: &mut ConversationWindow<'_>,
         of: Sequence,
         touched: &mut BTreeSet<Sequence>,
     ) -> Result<()> {
-        let borrowers = around.dependents(of)?;
+        let borrowers = window.dependents(of)?;
         touched.extend(borrowers.into_iter().filter(|at| at.get() <= self.sequence));
         Ok(())
     }
@@ -210,12 +210,12 @@ impl DocumentCache {
     /// The terms of a grain joined with those its neighbouring turns contribute.
     fn indexed_document(
         &mut self,
-        (view, around): (&View, &mut ConversationWindow<'_>),
+        (view, window): (&View, &mut ConversationWindow<'_>),
         at: Sequence,
         wording: &TextSettings,
     ) -> Result<IndexedDocument> {
         let own = self.document(view, at, wording)?;
-        let lenders = around.contributors(at)?;
+        let lenders = window.contributors(at)?;
         let mut lent = Vec::with_capacity(lenders.len());
         for lender in lenders {
             lent.push(self.document(view, lender, wording)?);

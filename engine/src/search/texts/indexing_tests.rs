@@ -21,13 +21,13 @@ fn few_documents_of_many_words_are_remembered_as_little_as_many_of_few() {
     assert_eq!((large.size(), small.size()), (100_000, 2));
     let (by_size, by_count) = (MAX_CACHED_SIZE + large.size(), MAX_CACHED_DOCUMENTS * small.size());
     for (document, rounds, most) in [(&large, 40, by_size), (&small, 20_000, by_count)] {
-        let mut lately = DocumentCache::default();
+        let mut cache = DocumentCache::default();
         for at in 0..rounds {
-            lately.cache_document(Sequence::new(at), document);
-            assert!(lately.size <= most, "{at}: {}", lately.size);
+            cache.cache_document(Sequence::new(at), document);
+            assert!(cache.size <= most, "{at}: {}", cache.size);
         }
-        let held: usize = lately.documents.values().map(|document| document.size()).sum();
-        assert_eq!(lately.size, held);
+        let held: usize = cache.documents.values().map(|document| document.size()).sum();
+        assert_eq!(cache.size, held);
     }
 }
 

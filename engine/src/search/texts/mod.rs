@@ -88,7 +88,7 @@ struct TextIndexState {
     /// Loaded from disk on first use.
     texts: Option<InvertedIndex>,
     at: TextIndexPosition,
-    lately: DocumentCache,
+    cache: DocumentCache,
     /// Documents that changed since the last save.
     unsaved: u64,
     /// Names of the files that were read or written.
@@ -156,7 +156,7 @@ impl TextIndex {
     /// Marks grains to be indexed again, because a turn that contributed terms to them was erased.
     pub(crate) fn reindex(&self, grains: BTreeSet<Sequence>) {
         let mut state = self.lock();
-        state.lately = DocumentCache::default();
+        state.cache = DocumentCache::default();
         state.touched.extend(grains);
     }
 
@@ -180,9 +180,9 @@ impl TextIndex {
         if state.at.is_up_to_date(view)? && state.touched.is_empty() {
             return Ok(true);
         }
-        let TextIndexState { at, lately, touched, .. } = state;
+        let TextIndexState { at, cache, touched, .. } = state;
         let again = std::mem::take(touched);
-        let (reached, changes) = at.follow(view, (STEP_LIMITS, again), &self.settings, lately)?;
+        let (reached, changes) = at.follow(view, (STEP_LIMITS, again), &self.settings, cache)?;
         state.unsaved = state.unsaved.saturating_add(changes.len() as u64);
         let taken = state.loaded_mut().and_then(|texts| {
             changes.into_iter().try_for_each(|(at, joined)| texts.set(at, Some(joined)))?;

@@ -47,7 +47,7 @@ pub(crate) struct StoreVectors {
 
 #[derive(Debug)]
 struct StoreVectorsState {
-    keeper: VectorIndex,
+    vector_index: VectorIndex,
     /// The last row of the truth that was read; `None` before the first search.
     row: Option<u64>,
     /// True once saved graphs were read.
@@ -87,8 +87,8 @@ impl StoreVectors {
     /// The vectors of the store in a directory, not read yet.
     pub(crate) fn new(store: Option<&Path>) -> Self {
         let (known, outdated) = (BTreeMap::new(), BTreeMap::new());
-        let (keeper, row, restored) = (VectorIndex::new(), None, false);
-        let state = StoreVectorsState { keeper, row, restored, known, unusable: 0, outdated };
+        let (vector_index, row, restored) = (VectorIndex::new(), None, false);
+        let state = StoreVectorsState { vector_index, row, restored, known, unusable: 0, outdated };
         let files = store.map(|store| DerivedFiles::new(store, "vectors", ".graph"));
         let (stopped, wanted) = (AtomicBool::new(false), AtomicBool::new(false));
         let (saving, ended) = (Mutex::new(()), Condvar::new());
@@ -110,7 +110,7 @@ impl StoreVectors {
     pub(crate) fn of(&self, view: &View) -> Result<Spaces> {
         let mut state = self.lock();
         self.follow(&mut state, view)?;
-        Ok(state.keeper.view())
+        Ok(state.vector_index.view())
     }
 
     /// Statistics of each space. Does not read vectors that no search has needed.
@@ -120,7 +120,7 @@ impl StoreVectors {
     pub(crate) fn stats(&self, view: &View) -> Result<Vec<VectorSpaceStats>> {
         let (known, outdated) = {
             let state = self.lock();
-            (state.keeper.view(), state.outdated.clone())
+            (state.vector_index.view(), state.outdated.clone())
         };
         let figures = view.spaces()?.values().map(|space| {
             let stats: Option<SpaceStats> = known.stats(space);
@@ -157,7 +157,7 @@ impl StoreVectors {
             let view = newest()?;
             let mut state = self.lock();
             self.follow(&mut state, &view)?;
-            if state.keeper.is_settled() {
+            if state.vector_index.is_settled() {
                 drop(state);
                 // The thread that adopted the last graph may still be writing it.
                 drop(self.saving.lock().unwrap_or_else(PoisonError::into_inner));
@@ -201,7 +201,7 @@ impl StoreVectors {
             self.follow(&mut state, view)?;
         }
         for at in grains {
-            let _ = state.keeper.remove(*at);
+            let _ = state.vector_index.remove(*at);
         }
         Ok(())
     }
@@ -229,7 +229,7 @@ impl StoreVectors {
         let before = std::mem::replace(&mut state.known, spaces.clone());
         for (number, space) in before {
             if spaces.get(&number) != Some(&space) {
-                let _ = state.keeper.remove_space(&space);
+                let _ = state.vector_index.remove_space(&space);
             }
         }
         for row in view.vectors_after(state.row.unwrap_or(0))? {
@@ -237,7 +237,7 @@ impl StoreVectors {
             if let Some(placed) = placed
                 && let Some(space) = spaces.get(&placed.space)
             {
-                state.keeper.add(space, placed.sequence, placed.chunk, &placed.vector)?;
+                state.vector_index.add(space, placed.sequence, placed.chunk, &placed.vector)?;
             }
             // A row that was added is not added again if a later one fails.
             state.row = Some(row);
@@ -248,7 +248,7 @@ impl StoreVectors {
             for space in spaces.values() {
                 // A graph that cannot be read is built again.
                 if let Ok(Some(bytes)) = files.read(&VectorIndex::file_name(space)) {
-                    state.keeper.restore(space, bytes);
+                    state.vector_index.restore(space, bytes);
                 }
             }
         }
@@ -260,14 +260,18 @@ impl StoreVectors {
     /// due.
     fn run_due_work(&self, only_save: bool) -> bool {
         let mut state = self.lock();
-        let due = if only_save { state.keeper.closing_work() } else { state.keeper.next_work() };
+        let due = if only_save {
+            state.vector_index.closing_work()
+        } else {
+            state.vector_index.next_work()
+        };
         drop(state);
         let Some(work) = due else { return true };
         let space = work.space().clone();
         let done = work.run(&BuildOptions { threads: BUILD_THREADS, stop: &self.stopped });
         let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.lock();
-        let (outcome, saved) = state.keeper.adopt(done);
+        let (outcome, saved) = state.vector_index.adopt(done);
         match outcome {
             WorkOutcome::Unusable => state.unusable += 1,
             WorkOutcome::Loaded { outdated } => _ = state.outdated.insert(space, outdated),

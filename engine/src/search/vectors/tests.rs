@@ -40,7 +40,7 @@ fn store() -> (TempDir, Session) {
 /// The vectors of a store, which no thread follows, with files of their own.
 fn vectors(home: &Path) -> StoreVectors {
     let vectors = StoreVectors::new(Some(home));
-    vectors.lock().keeper = VectorIndex::with_scan_up_to(FEW);
+    vectors.lock().vector_index = VectorIndex::with_scan_up_to(FEW);
     vectors
 }
 
@@ -60,13 +60,13 @@ fn settling_saves_the_graphs_there_are_and_makes_none() {
         MANY - stats.first().unwrap().beside
     };
     assert_eq!((graphs(&vectors), files(home.path())), (0, 0), "nobody waits for a graph");
-    assert!(!vectors.lock().keeper.is_settled());
+    assert!(!vectors.lock().vector_index.is_settled());
     assert!(!vectors.step(&view).unwrap());
     assert_eq!((graphs(&vectors), files(home.path())), (MANY, 0), "made, and not saved yet");
     vectors.stop();
     vectors.save(&view).unwrap();
     assert_eq!(files(home.path()), 1, "what is made is not lost when the store is closed");
-    assert!(vectors.lock().keeper.is_settled());
+    assert!(vectors.lock().vector_index.is_settled());
 }
 
 /// Builds a graph of the first vectors, replaces some of them, and reads the store again.

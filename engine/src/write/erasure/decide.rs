@@ -27,7 +27,7 @@ pub(crate) struct ErasureRequest<'a> {
     /// True if a malformed retention policy is overridden.
     pub(crate) overrides: bool,
     /// The rules of the store.
-    pub(crate) regime: &'a ActiveRules,
+    pub(crate) active_rules: &'a ActiveRules,
 }
 
 /// The outcome of the checks before an erasure.
@@ -154,7 +154,7 @@ pub(crate) fn check_user_erasure(
             verdict.check_terms(address, &duty, asked);
         }
     }
-    if erasure_rules::has_erasure_rules(&asked.regime.rules()) {
+    if erasure_rules::has_erasure_rules(&asked.active_rules.rules()) {
         for at in user_sequences(view, user)? {
             verdict.check_rules((view, at), asked)?;
         }
@@ -177,7 +177,7 @@ pub(crate) fn check_grain_erasure(
         verdict.add_hold(address);
     }
     verdict.check_terms(address, &duty, asked);
-    if erasure_rules::has_erasure_rules(&asked.regime.rules()) {
+    if erasure_rules::has_erasure_rules(&asked.active_rules.rules()) {
         verdict.check_rules((view, at), asked)?;
     }
     Ok(verdict.finish())

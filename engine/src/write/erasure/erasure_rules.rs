@@ -27,7 +27,7 @@ pub(super) fn rule_refusal(
     grain: &GrainRef<'_>,
     asked: &ErasureRequest<'_>,
 ) -> Result<Option<(&'static str, Error)>> {
-    let rules = asked.regime.rules();
+    let rules = asked.active_rules.rules();
     if let Some(why) = minimum_retention_error(grain, &rules, asked.now) {
         return Ok(Some((PolicyRule::Retained.info().name, why)));
     }
@@ -42,7 +42,7 @@ pub(super) fn rule_refusal(
         purposes: &[],
         held: state.held,
         verified: state.verification_status == VerificationStatus::Verified,
-        encrypted: asked.regime.encrypts(grain),
+        encrypted: asked.active_rules.encrypts(grain),
     };
     let refusal = rules.decide(Action::Erase, &facts).refusal;
     Ok(refusal.map(|refusal| (refusal.id, Error::from(refusal))))

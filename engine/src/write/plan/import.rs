@@ -187,15 +187,15 @@ impl<'v> WritePlan<'v> {
         author: &Principal,
         conflicts: &mut Conflicts,
     ) -> Result<bool> {
-        let weighed = claims.iter().map(|claim| self.decide_claim(claim, by, successor, author));
-        let weighed = weighed.collect::<Result<Vec<_>>>()?;
+        let decided = claims.iter().map(|claim| self.decide_claim(claim, by, successor, author));
+        let decided = decided.collect::<Result<Vec<_>>>()?;
         let here = self.locate(&by)?;
         let protected =
             |w: &ClaimDecision| matches!(w, ClaimDecision::Rejected { is_protected: true, .. });
-        let left_out = here.is_none() && weighed.iter().any(protected);
+        let left_out = here.is_none() && decided.iter().any(protected);
         let (mut review, mut asked) = (false, false);
-        for (claim, weighed) in claims.iter().zip(weighed) {
-            match weighed {
+        for (claim, decided) in claims.iter().zip(decided) {
+            match decided {
                 ClaimDecision::AlreadySo => {}
                 ClaimDecision::Allowed { row, rules, needs_review } if !left_out => {
                     asked |= needs_review;

@@ -71,9 +71,9 @@ impl<'a> ProtectionWalk<'a> {
         address: ContentAddress,
         grain: &GrainRef<'_>,
         state: &GrainState,
-        tie: ProtectionLink,
+        link: ProtectionLink,
     ) {
-        self.add_with_transition(self.transition, address, grain, state, tie);
+        self.add_with_transition(self.transition, address, grain, state, link);
     }
 
     /// Like [`ProtectionWalk::add`], with the transition that the attempt counts as.
@@ -83,15 +83,15 @@ impl<'a> ProtectionWalk<'a> {
         address: ContentAddress,
         grain: &GrainRef<'_>,
         state: &GrainState,
-        tie: ProtectionLink,
+        link: ProtectionLink,
     ) {
-        let mut protector = Protector::from_grain(grain, state, tie);
+        let mut protector = Protector::from_grain(grain, state, link);
         let is_target = self.found.addresses.is_empty();
         if !is_target && (!protector.applies() || self.found.addresses.contains(&address)) {
             return;
         }
         if let Some(transition) = transition
-            && tie != ProtectionLink::Ancestor
+            && link != ProtectionLink::Ancestor
         {
             protector.goal = GoalTerms::of(grain, &transition);
         }
@@ -101,12 +101,12 @@ impl<'a> ProtectionWalk<'a> {
 
     /// Returns `true` if a grain must be visited under this link: one that was visited under a weaker link is
     /// visited again.
-    fn visit(&mut self, Ancestor { sequence, link: tie }: Ancestor) -> bool {
+    fn visit(&mut self, Ancestor { sequence, link }: Ancestor) -> bool {
         let before = self.seen.get(&sequence).copied();
-        if before.is_some_and(|before| before >= tie) {
+        if before.is_some_and(|before| before >= link) {
             return false;
         }
-        self.seen.insert(sequence, tie);
+        self.seen.insert(sequence, link);
         true
     }
 }
@@ -120,7 +120,7 @@ impl WritePlan<'_> {
         new: Option<&Grain>,
         transition: Option<GoalTransition<'_>>,
     ) -> Result<GatheredProtectors> {
-        let mut inquiry = ProtectionWalk::new(transition);
+        let mut walk = ProtectionWalk::new(transition);
         let mut queue = VecDeque::new();
         if let Some(sequence) = self.locate(target)? {
             queue.push_back((
@@ -141,32 +141,32 @@ impl WritePlan<'_> {
             roots.extend(self.recorded_roots(*ancestor)?);
         }
         while let Some((ancestor, hops)) = queue.pop_front() {
-            if inquiry.seen.len() >= MAX_ANCESTORS {
+            if walk.seen.len() >= MAX_ANCESTORS {
                 break;
             }
-            if !inquiry.visit(ancestor) {
+            if !walk.visit(ancestor) {
                 continue;
             }
-            let Ancestor { sequence, link: tie } = ancestor;
+            let Ancestor { sequence, link } = ancestor;
             let state = self.state(sequence)?;
             let (address, parents) = self.with_grain(sequence, |address, grain| {
-                inquiry.add(address, grain, &state, tie);
+                walk.add(address, grain, &state, link);
                 Ok((address, parent_addresses(grain)))
             })?;
             roots.extend(self.recorded_roots(ancestor)?);
             if hops < MAX_HOPS {
-                let above = link_above(tie, &self.roots(sequence)?);
+                let above = link_above(link, &self.roots(sequence)?);
                 let parents = self.linked_parents(above, &address, parents)?;
                 queue.extend(parents.into_iter().map(|parent| (parent, hops + 1)));
             }
         }
-        let walked = inquiry.found.facts.protectors.len();
-        self.add_roots(target, roots, &mut inquiry)?;
-        inquiry.found.facts.judge_by_first_author(walked);
+        let walked = walk.found.facts.protectors.len();
+        self.add_roots(target, roots, &mut walk)?;
+        walk.found.facts.judge_by_first_author(walked);
         if new.is_none() {
-            self.add_newer_versions(target, &mut inquiry)?;
+            self.add_newer_versions(target, &mut walk)?;
         }
-        Ok(inquiry.found)
+        Ok(walk.found)
     }
 
     /// Explains what binds a stored grain, by the facts that its replacement would be decided on.
@@ -197,18 +197,18 @@ impl WritePlan<'_> {
         row: &GrainRow,
         target: &ContentAddress,
     ) -> Result<GatheredProtectors> {
-        let mut inquiry = ProtectionWalk::new(None);
+        let mut walk = ProtectionWalk::new(None);
         with_fields(&row.blob, |grain| {
-            inquiry.add(*target, grain, &row.state, ProtectionLink::TargetOrOlder);
-            Ok(inquiry.found)
+            walk.add(*target, grain, &row.state, ProtectionLink::TargetOrOlder);
+            Ok(walk.found)
         })
     }
 
     /// Returns the roots recorded with a grain, each with its link to the target.
     fn recorded_roots(&self, ancestor: Ancestor) -> Result<impl Iterator<Item = Ancestor> + use<>> {
         let noted = self.roots(ancestor.sequence)?;
-        let tie = link_above(ancestor.link, &noted);
-        Ok(noted.into_iter().map(move |sequence| Ancestor { sequence, link: tie }))
+        let link = link_above(ancestor.link, &noted);
+        Ok(noted.into_iter().map(move |sequence| Ancestor { sequence, link }))
     }
 
     /// Adds the recorded roots beyond the visited ancestors.
@@ -216,22 +216,22 @@ impl WritePlan<'_> {
         &self,
         target: &ContentAddress,
         roots: BTreeSet<Ancestor>,
-        inquiry: &mut ProtectionWalk<'_>,
+        walk: &mut ProtectionWalk<'_>,
     ) -> Result<()> {
         let mut known = HashMap::new();
         for root in roots.into_iter().filter(|root| root.sequence != RELEASED) {
             if root.sequence == TOO_MANY_ROOTS {
-                inquiry.found.facts.is_truncated = true;
-            } else if inquiry.visit(root) {
-                let Ancestor { sequence, link: tie } = root;
+                walk.found.facts.is_truncated = true;
+            } else if walk.visit(root) {
+                let Ancestor { sequence, link } = root;
                 // The recorded root may be a version of the goal or an ancestor; only a version allows the
                 // transition.
-                let allows = inquiry.transition.is_some()
+                let allows = walk.transition.is_some()
                     && self.leads_to(sequence, target, &mut known)? == Some(true);
-                let transition = inquiry.transition.filter(|_| allows);
+                let transition = walk.transition.filter(|_| allows);
                 let state = self.state(sequence)?;
                 self.with_grain(sequence, |address, grain| {
-                    inquiry.add_with_transition(transition, address, grain, &state, tie);
+                    walk.add_with_transition(transition, address, grain, &state, link);
                     Ok(())
                 })?;
             }
@@ -243,7 +243,7 @@ impl WritePlan<'_> {
     fn add_newer_versions(
         &self,
         target: &ContentAddress,
-        inquiry: &mut ProtectionWalk<'_>,
+        walk: &mut ProtectionWalk<'_>,
     ) -> Result<()> {
         let Some(mut sequence) = self.locate(target)? else { return Ok(()) };
         for _ in 0..MAX_NEWER_VERSIONS {
@@ -252,16 +252,16 @@ impl WritePlan<'_> {
             sequence = later;
             // A grain that restricts nothing is not its own root.
             if self.roots(sequence)?.contains(&sequence)
-                && inquiry.visit(Ancestor { sequence, link: ProtectionLink::NewerVersion })
+                && walk.visit(Ancestor { sequence, link: ProtectionLink::NewerVersion })
             {
                 let state = self.state(sequence)?;
                 self.with_grain(sequence, |address, grain| {
-                    inquiry.add(address, grain, &state, ProtectionLink::NewerVersion);
+                    walk.add(address, grain, &state, ProtectionLink::NewerVersion);
                     Ok(())
                 })?;
             }
         }
-        inquiry.found.facts.is_truncated = true;
+        walk.found.facts.is_truncated = true;
         Ok(())
     }
 
@@ -286,11 +286,11 @@ impl WritePlan<'_> {
 }
 
 /// Returns the link of the versions before a grain with this link and these roots.
-pub(super) fn link_above(tie: ProtectionLink, roots: &[Sequence]) -> ProtectionLink {
-    if tie == ProtectionLink::TargetOrOlder && roots.contains(&RELEASED) {
+pub(super) fn link_above(link: ProtectionLink, roots: &[Sequence]) -> ProtectionLink {
+    if link == ProtectionLink::TargetOrOlder && roots.contains(&RELEASED) {
         ProtectionLink::ReleasedVersion
     } else {
-        tie
+        link
     }
 }
 

@@ -79,12 +79,12 @@ impl WritePlan<'_> {
         let mut reach = ReachCache::new();
         for address in implicit_supersession::parents(grain) {
             let Some(parent) = self.locate(&address)? else { continue };
-            let tie = match (old == Some(&address), released) {
+            let link = match (old == Some(&address), released) {
                 (false, _) => ProtectionLink::Ancestor,
                 (true, false) => ProtectionLink::TargetOrOlder,
                 (true, true) => ProtectionLink::ReleasedVersion,
             };
-            roots.extend(self.roots_passed_on(parent, tie, &mut reach)?);
+            roots.extend(self.roots_passed_on(parent, link, &mut reach)?);
             if has_too_many(&roots) {
                 return Ok(vec![TOO_MANY_ROOTS]);
             }
@@ -109,8 +109,8 @@ impl WritePlan<'_> {
         for parent in parents {
             let Some(parent) = self.locate(&parent)? else { continue };
             let is_version = self.state(parent)?.superseded_by == Some(*address);
-            let tie = if is_version { version } else { ProtectionLink::Ancestor };
-            roots.extend(self.roots_passed_on(parent, tie, &mut reach)?);
+            let link = if is_version { version } else { ProtectionLink::Ancestor };
+            roots.extend(self.roots_passed_on(parent, link, &mut reach)?);
             if has_too_many(&roots) {
                 return Ok(BTreeSet::from([TOO_MANY_ROOTS]));
             }
@@ -127,13 +127,13 @@ impl WritePlan<'_> {
     fn roots_passed_on(
         &self,
         parent: Sequence,
-        tie: ProtectionLink,
+        link: ProtectionLink,
         reach: &mut ReachCache,
     ) -> Result<BTreeSet<Sequence>> {
         let mut passed = BTreeSet::new();
         for root in self.roots(parent)? {
             if root == TOO_MANY_ROOTS
-                || (root != RELEASED && self.policy_extends(root, tie, reach)?)
+                || (root != RELEASED && self.policy_extends(root, link, reach)?)
             {
                 passed.insert(root);
             }
@@ -145,16 +145,16 @@ impl WritePlan<'_> {
     fn policy_extends(
         &self,
         root: Sequence,
-        tie: ProtectionLink,
+        link: ProtectionLink,
         reach: &mut ReachCache,
     ) -> Result<bool> {
-        if let Some(reaches) = reach.get(&(root, tie)) {
+        if let Some(reaches) = reach.get(&(root, link)) {
             return Ok(*reaches);
         }
         let reaches = self.with_grain(root, |_, grain| {
-            Ok(Protector::from_grain(grain, &GrainState::default(), tie).applies())
+            Ok(Protector::from_grain(grain, &GrainState::default(), link).applies())
         })?;
-        reach.insert((root, tie), reaches);
+        reach.insert((root, link), reaches);
         Ok(reaches)
     }
 

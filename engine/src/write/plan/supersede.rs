@@ -51,7 +51,7 @@ impl WritePlan<'_> {
         self.check_model_limit(&new.vectors, author)?;
         match self.check_supersession(old, &new, author)? {
             None => self.upgrade_envelope(&new, author)?,
-            Some(weighed) => self.apply_supersession(old, new, weighed, author)?,
+            Some(checked) => self.apply_supersession(old, new, checked, author)?,
         }
         Ok(address)
     }
@@ -66,9 +66,9 @@ impl WritePlan<'_> {
         match self.check_supersession(old, &new, author) {
             Err(error) => (None, Err(error)),
             Ok(None) => (None, Ok(())),
-            Ok(Some(weighed)) => {
-                let decision = weighed.decision.clone();
-                (Some(decision), self.apply_supersession(old, new, weighed, author))
+            Ok(Some(checked)) => {
+                let decision = checked.decision.clone();
+                (Some(decision), self.apply_supersession(old, new, checked, author))
             }
         }
     }
@@ -114,11 +114,11 @@ impl WritePlan<'_> {
         &mut self,
         old: &ContentAddress,
         new: PreparedGrain,
-        weighed: CheckedSupersession,
+        checked: CheckedSupersession,
         author: &Principal,
     ) -> Result<()> {
         let address = new.blob.address();
-        let CheckedSupersession { row, decision, gathered } = weighed;
+        let CheckedSupersession { row, decision, gathered } = checked;
         if let Some(rule) = decision.refusal() {
             let refused_by = gathered.refusing_protector(&decision).map(|(by, _)| by);
             let entry = supersession_record(old, &address, author, decision.names(), true);
@@ -214,8 +214,8 @@ impl WritePlan<'_> {
     ) -> Result<Error> {
         let by = match gathered.refusing_protector(decision) {
             None => String::new(),
-            Some((by, tie)) => {
-                let what = match tie {
+            Some((by, link)) => {
+                let what = match link {
                     ProtectionLink::Ancestor => "what it derives from",
                     ProtectionLink::NewerVersion => "a newer version of it",
                     ProtectionLink::ReleasedVersion | ProtectionLink::TargetOrOlder => {

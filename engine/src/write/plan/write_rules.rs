@@ -13,8 +13,8 @@ use crate::state::basis::resolve_basis;
 
 impl WritePlan<'_> {
     /// Sets the rules of the store.
-    pub(crate) fn with_rules(self, regime: Arc<ActiveRules>) -> Self {
-        Self { rules: Some(regime), ..self }
+    pub(crate) fn with_rules(self, active_rules: Arc<ActiveRules>) -> Self {
+        Self { rules: Some(active_rules), ..self }
     }
 
     /// Checks the rules of the store for a grain to be stored, in place of `old` if given. Returns `true` if
@@ -28,8 +28,8 @@ impl WritePlan<'_> {
         new: &PreparedGrain,
         author: &Principal,
     ) -> Result<bool> {
-        let Some(regime) = self.rules.clone() else { return Ok(false) };
-        let rules = regime.rules();
+        let Some(active_rules) = self.rules.clone() else { return Ok(false) };
+        let rules = active_rules.rules();
         let deed = if old.is_some() { Action::Supersede } else { Action::Put };
         let basis = match rules.uses_basis(deed) {
             true => resolve_basis(self, new.grain.text("processing_basis"))?,
@@ -41,7 +41,7 @@ impl WritePlan<'_> {
             purposes: &[],
             held: false,
             verified: false,
-            encrypted: regime.encrypts(&new.grain),
+            encrypted: active_rules.encrypts(&new.grain),
         };
         let decision = rules.decide(deed, &facts);
         let Some(refusal) = decision.refusal else { return Ok(decision.needs_review) };

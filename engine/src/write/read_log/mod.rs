@@ -48,7 +48,7 @@ pub(crate) struct ReadLog {
     waiting: Mutex<WaitingReads>,
     wakes: Condvar,
     files: Mutex<ReadLogFiles>,
-    regime: Arc<ActiveRules>,
+    active_rules: Arc<ActiveRules>,
     notes: Arc<ReadNotes>,
     requests: WriterRequests,
     clock: Arc<dyn Clock>,
@@ -94,7 +94,7 @@ pub(crate) struct ReadLogContext<'p> {
     pub(crate) store: &'p Path,
     pub(crate) store_id: [u8; 16],
     pub(crate) chain: AuditHashChain,
-    pub(crate) regime: &'p Arc<ActiveRules>,
+    pub(crate) active_rules: &'p Arc<ActiveRules>,
     pub(crate) notes: &'p Arc<ReadNotes>,
     pub(crate) requests: &'p WriterRequests,
     pub(crate) clock: &'p Arc<dyn Clock>,
@@ -106,7 +106,7 @@ impl ReadLog {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn open(place: ReadLogContext<'_>, records: bool) -> Result<Arc<Self>> {
-        let ReadLogContext { store, store_id, chain, regime, notes, requests, clock } = place;
+        let ReadLogContext { store, store_id, chain, active_rules, notes, requests, clock } = place;
         let anchor = PinnedDirectory::open(store)?;
         let dir = directory::reads(anchor.path());
         let files = ReadLogFiles::new(dir, store_id, chain, SizeLimits::default()).anchored(anchor);
@@ -115,7 +115,7 @@ impl ReadLog {
             waiting: Mutex::default(),
             wakes: Condvar::new(),
             files: Mutex::new(files),
-            regime: Arc::clone(regime),
+            active_rules: Arc::clone(active_rules),
             notes: Arc::clone(notes),
             requests: Arc::clone(requests),
             clock: Arc::clone(clock),
@@ -232,7 +232,7 @@ impl ReadLog {
             (waiting.since, waiting.not_before) = (None, None);
             (std::mem::take(&mut waiting.notes), std::mem::take(&mut waiting.lost))
         };
-        let keeps_all = self.regime.rules().settings.keep_reads.value;
+        let keeps_all = self.active_rules.rules().settings.keep_reads.value;
         let mut written = 0;
         for group in notes.chunks(group::MAX_GROUP_ENTRIES) {
             match files.append(group, lost, keeps_all) {

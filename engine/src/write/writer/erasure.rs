@@ -107,12 +107,12 @@ impl Writer {
             return Ok(None);
         }
         let mut touched = BTreeSet::new();
-        let places = self.transact(|ground| {
-            let mut around = ConversationWindow::of(ground.view);
+        let places = self.transact(|write_txn| {
+            let mut window = ConversationWindow::of(write_txn.view);
             for (at, _) in &effect.grains {
-                touched.extend(around.dependents(*at)?);
+                touched.extend(window.dependents(*at)?);
             }
-            write_effect(ground, &effect)?;
+            write_effect(write_txn, &effect)?;
             let places = effect.grains.iter().map(|(at, _)| *at).collect::<Vec<_>>();
             let mut records = effect.consents;
             records.push(effect.record);
@@ -134,11 +134,11 @@ impl Writer {
 /// Returns the effect of the erasure, or of its refusal with the error.
 fn decide_erasure(
     view: &View,
-    (regime, now): (&ActiveRules, EpochMs),
+    (active_rules, now): (&ActiveRules, EpochMs),
     order: &ErasureOrder,
 ) -> Result<(ErasureEffect, Option<Error>)> {
     let reason = order.author.reason.as_deref().unwrap_or_default();
-    let asked = ErasureRequest { now, reason, overrides: order.overrides, regime };
+    let asked = ErasureRequest { now, reason, overrides: order.overrides, active_rules };
     let rules = order.rule.into_iter().collect();
     let mut record =
         AuditRecord { rules, ..order.author.record(AuditOperation::Erase, Vec::new()) };
@@ -213,15 +213,15 @@ fn locate(view: &View, address: &ContentAddress) -> Result<Sequence> {
     }
 }
 
-fn write_effect(ground: &WriteTxn<'_>, effect: &ErasureEffect) -> Result<()> {
-    let (view, txn) = (ground.view, ground.txn);
+fn write_effect(write_txn: &WriteTxn<'_>, effect: &ErasureEffect) -> Result<()> {
+    let (view, txn) = (write_txn.view, write_txn.txn);
     // Records of consents come before the erasure's own entry.
     let before = u64::try_from(effect.consents.len()).unwrap_or(u64::MAX);
-    let entry = ground.first_entry.saturating_add(before);
+    let entry = write_txn.first_entry.saturating_add(before);
     let cutoff = view.last_sequence()?;
     let slot = effect.user.map_or(0, |token| view.vault().last_slot(&token));
     if let Some(token) = &effect.user {
-        let tombstone = Tombstone { cutoff, time: ground.now, entry };
+        let tombstone = Tombstone { cutoff, time: write_txn.now, entry };
         let mut sums = SumChanges::of(view.vault());
         {
             let mut tombstones = txn.open_table(layout::TOMBSTONES)?;

@@ -28,19 +28,20 @@ impl<'k> GroupKeys<'k> {
     pub(crate) fn new(
         view: &'k View,
         plan: &WritePlan<'_>,
-        (vault, regime): (&'k Vault, &ActiveRules),
+        (vault, active_rules): (&'k Vault, &ActiveRules),
     ) -> Result<Self> {
-        let mut keepers = Self { vault, view, staged: HashMap::new(), places: HashMap::new() };
+        let mut keys = Self { vault, view, staged: HashMap::new(), places: HashMap::new() };
         if vault.keyring().is_none() {
-            return Ok(keepers);
+            return Ok(keys);
         }
         for StagedGrain { sequence, prepared } in &plan.grains {
             let blob = &prepared.blob;
-            let keeper = with_fields(blob.bytes(), |grain| vault.key_for_grain(grain, regime))?;
-            keepers.staged.insert(*sequence, keeper);
-            keepers.places.insert(blob.address(), *sequence);
+            let encryption_key =
+                with_fields(blob.bytes(), |grain| vault.key_for_grain(grain, active_rules))?;
+            keys.staged.insert(*sequence, encryption_key);
+            keys.places.insert(blob.address(), *sequence);
         }
-        Ok(keepers)
+        Ok(keys)
     }
 
     /// Returns the key of the rows of the grain at a sequence.
@@ -52,7 +53,7 @@ impl<'k> GroupKeys<'k> {
             return Ok(EncryptionKey::default());
         }
         match self.staged.get(&sequence) {
-            Some(keeper) => Ok(keeper.clone()),
+            Some(encryption_key) => Ok(encryption_key.clone()),
             None => self.view.encryption_key_at(sequence),
         }
     }
@@ -71,9 +72,10 @@ impl<'k> GroupKeys<'k> {
                 Some(place) => Some(*place),
                 None => self.view.sequence_of(subject)?,
             };
-            let keeper = place.map_or(Ok(EncryptionKey::default()), |place| self.key_at(place))?;
-            if keeper.is_user_key() {
-                return Ok(keeper);
+            let encryption_key =
+                place.map_or(Ok(EncryptionKey::default()), |place| self.key_at(place))?;
+            if encryption_key.is_user_key() {
+                return Ok(encryption_key);
             }
         }
         Ok(self.vault.store_key())

@@ -19,8 +19,8 @@ impl Writer {
         notes: &[AuditRecord],
         now: EpochMs,
     ) -> Result<()> {
-        let keeper = self.db.vault().store_key();
-        append_audit(txn, chain, notes, now, &|_| Ok(keeper.clone()))
+        let encryption_key = self.db.vault().store_key();
+        append_audit(txn, chain, notes, now, &|_| Ok(encryption_key.clone()))
     }
 
     /// Writes the buffered records in a transaction of their own if they are due.
@@ -45,9 +45,9 @@ impl Writer {
         if notes.is_empty() {
             return Ok(());
         }
-        let keeper = self.db.vault().store_key();
+        let encryption_key = self.db.vault().store_key();
         self.commit_change(|txn| {
-            append_audit(txn, &mut chain, &notes, now, &|_| Ok(keeper.clone()))
+            append_audit(txn, &mut chain, &notes, now, &|_| Ok(encryption_key.clone()))
         })?;
         self.chain = chain;
         self.trim_read_log(&notes);

@@ -302,12 +302,12 @@ impl Writer {
         if grains.is_empty() {
             return Ok(());
         }
-        self.transact(|ground| {
-            write_stubs(ground.view, ground.txn, grains)?;
-            let mut erasures = ground.view.erasures()?;
+        self.transact(|write_txn| {
+            write_stubs(write_txn.view, write_txn.txn, grains)?;
+            let mut erasures = write_txn.view.erasures()?;
             let more = u64::try_from(grains.len()).unwrap_or(u64::MAX);
             erasures.stubs = erasures.stubs.saturating_add(more);
-            let mut meta = ground.txn.open_table(layout::META)?;
+            let mut meta = write_txn.txn.open_table(layout::META)?;
             meta.insert(layout::META_ERASURES, erasures.seal().as_slice())?;
             Ok(Some(((), Vec::new())))
         })?;
@@ -320,15 +320,15 @@ impl Writer {
         if entries.is_empty() {
             return Ok(());
         }
-        self.transact(|ground| {
-            let mut sums = SumChanges::of(ground.view.vault());
-            let mut reasons = ground.txn.open_table(layout::REASONS)?;
+        self.transact(|write_txn| {
+            let mut sums = SumChanges::of(write_txn.view.vault());
+            let mut reasons = write_txn.txn.open_table(layout::REASONS)?;
             for entry in &entries {
                 let former = reasons.remove(entry)?;
                 sums.replace(SummedTable::Reasons, *entry, former, None);
             }
             drop(reasons);
-            sums.write(ground.txn)?;
+            sums.write(write_txn.txn)?;
             Ok(Some(((), Vec::new())))
         })?;
         Ok(())
@@ -401,9 +401,9 @@ impl Writer {
         self.retrieval.text_index.forget()?;
         self.forget_stubbed()?;
         self.retrieval.vectors.shred()?;
-        self.transact(|ground| {
-            let erasures = ground.view.erasures()?.without_scrubbed(to);
-            let mut meta = ground.txn.open_table(layout::META)?;
+        self.transact(|write_txn| {
+            let erasures = write_txn.view.erasures()?.without_scrubbed(to);
+            let mut meta = write_txn.txn.open_table(layout::META)?;
             meta.insert(layout::META_ERASURES, erasures.seal().as_slice())?;
             Ok(Some(((), Vec::new())))
         })?;

@@ -23,7 +23,7 @@ pub(crate) struct WriteTxn<'g> {
     pub(crate) view: &'g View,
     pub(crate) txn: &'g WriteTransaction,
     /// The rules of the store.
-    pub(crate) regime: &'g ActiveRules,
+    pub(crate) active_rules: &'g ActiveRules,
     /// Refusals of the last minute, including those of this transaction.
     pub(crate) refusals: &'g RefCell<RefusalLog>,
     /// Sequence of its first audit entry.
@@ -45,24 +45,24 @@ impl Writer {
     ) -> Result<Option<T>> {
         let mut txn = self.db.begin_write()?;
         txn.set_durability(Durability::Immediate)?;
-        let (view, regime) = (Arc::clone(&self.view), Arc::clone(&self.rules));
+        let (view, active_rules) = (Arc::clone(&self.view), Arc::clone(&self.rules));
         let mut chain = self.chain.clone();
         let refusals = RefCell::new(self.refusals.clone());
         let now = self.clock.now();
         let staged = catch_storage_panic(|| {
-            let ground = WriteTxn {
+            let write_txn = WriteTxn {
                 view: &view,
                 txn: &txn,
-                regime: &regime,
+                active_rules: &active_rules,
                 refusals: &refusals,
                 first_entry: chain.head().count,
                 now,
                 locked_accepts_signature: self.locked_accepts_signature,
             };
-            let Some((outcome, audit)) = stage(&ground)? else { return Ok(None) };
+            let Some((outcome, audit)) = stage(&write_txn)? else { return Ok(None) };
             // The entries are about many users, so their reasons are encrypted under the store's key.
-            let keeper = |_: &AuditRecord| Ok(view.vault().store_key());
-            append_audit(&txn, &mut chain, &audit, now, &keeper)?;
+            let encryption_key = |_: &AuditRecord| Ok(view.vault().store_key());
+            append_audit(&txn, &mut chain, &audit, now, &encryption_key)?;
             Ok(Some(outcome))
         });
         drop(view);

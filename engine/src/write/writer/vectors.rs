@@ -27,7 +27,7 @@ struct VectorTables<'t, 'v> {
 pub(super) fn write_vectors(
     txn: &WriteTransaction,
     plan: &WritePlan<'_>,
-    keepers: &GroupKeys<'_>,
+    keys: &GroupKeys<'_>,
 ) -> Result<()> {
     let new =
         plan.grains.iter().map(|StagedGrain { sequence, prepared }| (sequence, &prepared.vectors));
@@ -40,14 +40,14 @@ pub(super) fn write_vectors(
     if given.peek().is_none() && plan.serving.is_none() {
         return Ok(());
     }
-    let mut tables = VectorTables::open(txn, keepers.vault)?;
+    let mut tables = VectorTables::open(txn, keys.vault)?;
     for (sequence, vectors) in given {
         let known = tables.rows.get(sequence.get())?.map(|row| layout::decode_rows(row.value()));
         let mut rows = known.transpose()?.unwrap_or_default();
         for Embedding { space, chunk, vector } in vectors {
             let (space, vector) = (tables.number_of(space)?, vector.clone());
             let placed = StoredVector { space, sequence: *sequence, chunk: *chunk, vector };
-            tables.replace(&mut rows, &placed, keepers)?;
+            tables.replace(&mut rows, &placed, keys)?;
         }
         let list = layout::encode_rows(&rows);
         let former = tables.rows.insert(sequence.get(), list.as_slice())?;
@@ -101,12 +101,12 @@ impl<'t, 'v> VectorTables<'t, 'v> {
         &mut self,
         rows: &mut Vec<u64>,
         placed: &StoredVector,
-        keepers: &GroupKeys<'_>,
+        keys: &GroupKeys<'_>,
     ) -> Result<()> {
         let mut kept = Vec::with_capacity(rows.len() + 1);
         for row in rows.drain(..) {
             let before = self.vectors.get(row)?;
-            let before = before.map(|bytes| StoredVector::open(row, bytes.value(), keepers.vault));
+            let before = before.map(|bytes| StoredVector::open(row, bytes.value(), keys.vault));
             let same = before
                 .transpose()?
                 .is_some_and(|before| (before.space, before.chunk) == (placed.space, placed.chunk));
@@ -119,7 +119,7 @@ impl<'t, 'v> VectorTables<'t, 'v> {
         }
         let row = self.next_row;
         self.next_row = row.saturating_add(1);
-        let sealed = placed.seal(row, keepers.vault, &keepers.key_at(placed.sequence)?)?;
+        let sealed = placed.seal(row, keys.vault, &keys.key_at(placed.sequence)?)?;
         let former = self.vectors.insert(row, sealed.as_slice())?;
         self.sums.replace(SummedTable::Vectors, row, former, Some(&sealed));
         kept.push(row);

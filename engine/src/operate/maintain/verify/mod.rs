@@ -222,8 +222,8 @@ impl<'c> VerifyContext<'c> {
 
     /// Returns `true` if the key of a log row was destroyed, and the row waits to become a stub.
     fn is_lost(&self, row: &[u8]) -> bool {
-        let keeper = self.view.vault().key_of_row(row);
-        self.unscrubbed && keeper.is_err_and(|error| error.is_erased())
+        let encryption_key = self.view.vault().key_of_row(row);
+        self.unscrubbed && encryption_key.is_err_and(|error| error.is_erased())
     }
 
     /// Returns the blob of a log entry, `None` if it cannot be read or was erased.

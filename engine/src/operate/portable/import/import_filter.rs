@@ -100,7 +100,7 @@ impl<'v> ImportFilter<'v> {
             purposes: &[],
             held: false,
             verified: false,
-            encrypted: self.session.store().inner().regime().encrypts(grain),
+            encrypted: self.session.store().inner().active_rules().encrypts(grain),
         };
         Ok(self.rules.decide(deed, &facts).refusal)
     }

@@ -122,8 +122,8 @@ impl Session {
             let known = left_out.len();
             self.store().inner().send(Request::Exclusive(Box::new(move |writer| {
                 let staged = writer.and_then(|writer| {
-                    writer.transact(|ground| {
-                        stage(ground, &files, &checked, &author, &cancel, &mut left_out)
+                    writer.transact(|write_txn| {
+                        stage(write_txn, &files, &checked, &author, &cancel, &mut left_out)
                     })
                 });
                 // The caller may have stopped waiting.

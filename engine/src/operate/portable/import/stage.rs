@@ -54,26 +54,26 @@ pub(super) type ExcludedGrains = BTreeMap<ContentAddress, ContentAddress>;
 /// # Errors
 /// Those of [`Session::import`](crate::Session::import).
 pub(super) fn stage<S: ReadAt>(
-    ground: &WriteTxn<'_>,
+    write_txn: &WriteTxn<'_>,
     files: &ImportFiles<S>,
     checked: &CheckedImport,
     author: &Principal,
     cancel: &CancelHandle,
     left_out: &mut ExcludedGrains,
 ) -> Result<Option<(ImportReport, Vec<AuditRecord>)>> {
-    let reach = Visibility::new(&author.viewer, ground.view, ground.now);
-    let stated = claims::stated_states(ground.view, files, &reach)?;
+    let reach = Visibility::new(&author.viewer, write_txn.view, write_txn.now);
+    let stated = claims::stated_states(write_txn.view, files, &reach)?;
     if stated != checked.stated {
         return Ok(None);
     }
     // One sync for all users. If a grain is refused later, its user may have a slot without rows.
-    ground.view.vault().enroll_users(checked.people.iter().map(String::as_str))?;
+    write_txn.view.vault().enroll_users(checked.people.iter().map(String::as_str))?;
     let mut stage = ImportStage {
-        ground,
+        write_txn,
         checked,
         author,
         cancel,
-        staging: StagingTables::open(ground.view, ground.regime, ground.txn)?,
+        staging: StagingTables::open(write_txn.view, write_txn.active_rules, write_txn.txn)?,
         protecting: Vec::new(),
         withdrawals: Vec::new(),
         grants: Vec::new(),
@@ -106,7 +106,7 @@ pub(super) fn stage<S: ReadAt>(
 
 /// An import in progress.
 struct ImportStage<'s> {
-    ground: &'s WriteTxn<'s>,
+    write_txn: &'s WriteTxn<'s>,
     checked: &'s CheckedImport,
     author: &'s Principal,
     cancel: &'s CancelHandle,
@@ -161,11 +161,11 @@ impl ImportStage<'_> {
     fn write_grain(&mut self, entry: ContainerEntry, is_valid: bool) -> Result<()> {
         let address = entry.address();
         // The user may have been erased since the first pass.
-        if let Err(error) = check_not_erased(self.ground.view, &address, entry.grain()) {
+        if let Err(error) = check_not_erased(self.write_txn.view, &address, entry.grain()) {
             self.counts.refused += u64::from(error.is_erased());
             return if error.is_erased() { Ok(()) } else { Err(error) };
         }
-        if let Some(sequence) = self.ground.view.sequence_of(&address)? {
+        if let Some(sequence) = self.write_txn.view.sequence_of(&address)? {
             self.counts.duplicate += 1;
             if is_withdrawal_grain(entry.grain()) {
                 self.withdrawals.push(sequence);
@@ -225,7 +225,7 @@ impl ImportStage<'_> {
         is_valid: bool,
     ) -> Result<()> {
         let kept = || -> Result<bool> {
-            Ok(self.ground.view.wrapping_at(sequence)?.is_some_and(|kept| kept.valid))
+            Ok(self.write_txn.view.wrapping_at(sequence)?.is_some_and(|kept| kept.valid))
         };
         if !is_valid || kept()? {
             return Ok(());
@@ -235,7 +235,7 @@ impl ImportStage<'_> {
         let better = prepare_entry(entry, signer)?;
         let mut plan = self.plan()?;
         plan.upgrade_envelope(&better, self.author)?;
-        let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
+        let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.write_txn.refusals)?;
         self.write_outcome(outcome)
     }
 
@@ -252,7 +252,8 @@ impl ImportStage<'_> {
                 carried.state = without_end(&carried.state);
             }
             let refused = self.unreviewed(sequence, &carried)?;
-            let state = imported_state(&carried, before.held, refused.is_none(), self.ground.now);
+            let state =
+                imported_state(&carried, before.held, refused.is_none(), self.write_txn.now);
             // If several files state a state for one grain, the first counts.
             let is_first = before == GrainState { held: before.held, ..GrainState::default() };
             if lifts && is_first {
@@ -306,9 +307,9 @@ impl ImportStage<'_> {
         if suspects.is_empty() {
             return Ok(());
         }
-        let mut plan = plan(self.ground, &self.staging)?;
+        let mut plan = plan(self.write_txn, &self.staging)?;
         plan.break_cycles(&suspects, self.author, &mut self.conflicts)?;
-        let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
+        let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.write_txn.refusals)?;
         self.write_outcome(outcome)
     }
 
@@ -325,8 +326,9 @@ impl ImportStage<'_> {
 
     /// Adds an audit entry for a refusal, unless an equal one was audited within the last minute.
     fn audit_refusal(&mut self, refusal: AuditRecord) {
-        self.audit
-            .extend(self.ground.refusals.borrow_mut().aggregate(vec![refusal], self.ground.now));
+        self.audit.extend(
+            self.write_txn.refusals.borrow_mut().aggregate(vec![refusal], self.write_txn.now),
+        );
     }
 
     /// Finds the new grains that would replace others without a supersession. Returns those to leave out,
@@ -339,7 +341,7 @@ impl ImportStage<'_> {
         let mut left_out = ExcludedGrains::new();
         let mut open = Vec::new();
         for chunk in deriving.chunks(CHUNK_ITEMS) {
-            let mut plan = plan(self.ground, &self.staging)?;
+            let mut plan = plan(self.write_txn, &self.staging)?;
             for sequence in chunk {
                 let Some(found) = plan.implicit_supersession(*sequence, self.author)? else {
                     continue;
@@ -353,7 +355,7 @@ impl ImportStage<'_> {
                 }
                 claims::check_claim_limit(left_out.len().max(open.len()))?;
             }
-            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
+            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.write_txn.refusals)?;
             self.write_outcome(outcome)?;
         }
         exclude_successors(&mut left_out, &open);
@@ -365,7 +367,7 @@ impl ImportStage<'_> {
         for chunk in std::mem::take(&mut self.protecting).chunks(CHUNK_ITEMS) {
             let mut plan = self.plan()?;
             chunk.iter().try_for_each(|sequence| plan.update_roots(*sequence))?;
-            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
+            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.write_txn.refusals)?;
             self.write_outcome(outcome)?;
         }
         Ok(())
@@ -376,7 +378,7 @@ impl ImportStage<'_> {
         let CheckedImport { claims, successors, .. } = self.checked;
         let groups = group_by_successor(claims);
         for chunk in groups.chunks(CHUNK_ITEMS) {
-            let mut plan = plan(self.ground, &self.staging)?;
+            let mut plan = plan(self.write_txn, &self.staging)?;
             for (by, claims) in chunk {
                 let (author, conflicts) = (self.author, &mut self.conflicts);
                 let fits = |new: &&ClaimedSuccessor| {
@@ -391,7 +393,7 @@ impl ImportStage<'_> {
                     self.counts.refused += u64::from(left_out);
                 }
             }
-            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
+            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.write_txn.refusals)?;
             self.write_outcome(outcome)?;
             for (by, _) in chunk {
                 // One that a file names as successor of something else still ends its grant.
@@ -401,11 +403,11 @@ impl ImportStage<'_> {
             }
         }
         for chunk in claims.chunks(CHUNK_ITEMS) {
-            let mut plan = plan(self.ground, &self.staging)?;
+            let mut plan = plan(self.write_txn, &self.staging)?;
             for claim in chunk {
                 plan.apply_state_claims(claim, self.author, &mut self.conflicts)?;
             }
-            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
+            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.write_txn.refusals)?;
             self.write_outcome(outcome)?;
         }
         Ok(())
@@ -414,16 +416,16 @@ impl ImportStage<'_> {
     /// Ends the grants that new withdrawals name, and the new grants that were withdrawn before.
     fn apply_withdrawals(&mut self) -> Result<()> {
         for chunk in std::mem::take(&mut self.grants).chunks(CHUNK_ITEMS) {
-            let mut plan = plan(self.ground, &self.staging)?;
+            let mut plan = plan(self.write_txn, &self.staging)?;
             chunk
                 .iter()
                 .try_for_each(|grant| plan.apply_earlier_withdrawals(grant, self.author))?;
-            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
+            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.write_txn.refusals)?;
             self.write_outcome(outcome)?;
         }
         for chunk in std::mem::take(&mut self.withdrawals).chunks(CHUNK_ITEMS) {
             let before = self.staging.sequence_before();
-            let mut plan = plan(self.ground, &self.staging)?;
+            let mut plan = plan(self.write_txn, &self.staging)?;
             for sequence in chunk {
                 let wrapping = match *sequence > before {
                     true => self.staging.wrapping_at(*sequence)?.filter(|kept| kept.valid),
@@ -445,7 +447,7 @@ impl ImportStage<'_> {
                     conflicts,
                 )?;
             }
-            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
+            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.write_txn.refusals)?;
             self.write_outcome(outcome)?;
         }
         Ok(())
@@ -456,7 +458,7 @@ impl ImportStage<'_> {
         let mut added = 0;
         for row in self.staging.new_blobs()? {
             let address = ContentAddress::of(&row?.1);
-            digest.update(self.ground.view.vault().address_key(&address).as_bytes());
+            digest.update(self.write_txn.view.vault().address_key(&address).as_bytes());
             added += 1;
         }
         let ImportReport { duplicate, refused, .. } = self.counts;
@@ -474,7 +476,7 @@ impl ImportStage<'_> {
     }
 
     fn plan(&self) -> Result<WritePlan<'_>> {
-        plan(self.ground, &self.staging)
+        plan(self.write_txn, &self.staging)
     }
 
     fn write_outcome(&mut self, (outcome, audit): (PlanOutcome, Vec<AuditRecord>)) -> Result<()> {
@@ -485,7 +487,7 @@ impl ImportStage<'_> {
 
     /// Sequence of the audit entry of the import itself.
     fn import_entry(&self) -> u64 {
-        self.ground.first_entry
+        self.write_txn.first_entry
     }
 
     /// Sequence of the next audit entry.
@@ -495,9 +497,9 @@ impl ImportStage<'_> {
 }
 
 /// Returns a plan that sees the uncommitted rows of the import.
-fn plan<'p>(ground: &'p WriteTxn<'_>, staging: &'p StagingTables<'_>) -> Result<WritePlan<'p>> {
-    let plan = WritePlan::on_uncommitted(ground.view, staging, ground.now)?;
-    Ok(plan.with_locked_signatures(ground.locked_accepts_signature))
+fn plan<'p>(write_txn: &'p WriteTxn<'_>, staging: &'p StagingTables<'_>) -> Result<WritePlan<'p>> {
+    let plan = WritePlan::on_uncommitted(write_txn.view, staging, write_txn.now)?;
+    Ok(plan.with_locked_signatures(write_txn.locked_accepts_signature))
 }
 
 /// Leaves out, too, each grain that would replace one that is left out.

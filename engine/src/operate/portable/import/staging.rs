@@ -29,7 +29,7 @@ const NEW_CHILDREN: TableDefinition<'static, ([u8; 32], u64), ()> =
 /// The open tables.
 pub(super) struct StagingTables<'t> {
     view: &'t View,
-    regime: &'t ActiveRules,
+    active_rules: &'t ActiveRules,
     txn: &'t WriteTransaction,
     log: Table<'t, u64, &'static [u8]>,
     states: Table<'t, u64, &'static [u8; STATE_RECORD_BYTES]>,
@@ -88,13 +88,13 @@ impl PlanOutcome {
 impl<'t> StagingTables<'t> {
     pub(super) fn open(
         view: &'t View,
-        regime: &'t ActiveRules,
+        active_rules: &'t ActiveRules,
         txn: &'t WriteTransaction,
     ) -> Result<Self> {
         let before = view.last_sequence()?;
         Ok(Self {
             view,
-            regime,
+            active_rules,
             txn,
             log: txn.open_table(layout::LOG)?,
             states: txn.open_table(layout::STATE)?,
@@ -131,8 +131,9 @@ impl<'t> StagingTables<'t> {
         }
         let vault = self.view.vault();
         vault.enroll([blob])?;
-        let keeper = with_fields(blob, |grain| vault.key_for_grain(grain, self.regime))?;
-        let row = vault.seal(RowKey::log(sequence), blob, &keeper)?;
+        let encryption_key =
+            with_fields(blob, |grain| vault.key_for_grain(grain, self.active_rules))?;
+        let row = vault.seal(RowKey::log(sequence), blob, &encryption_key)?;
         self.log.insert(sequence.get(), row.as_slice())?;
         self.places.insert(address.as_bytes(), sequence.get())?;
         for parent in parents {
@@ -236,11 +237,11 @@ impl<'t> StagingTables<'t> {
             none => none.insert(self.txn.open_table(layout::SIGNATURES)?),
         };
         let vault = self.view.vault();
-        let keeper = match self.log.get(sequence.get())? {
+        let encryption_key = match self.log.get(sequence.get())? {
             Some(row) => vault.key_of_row(row.value())?,
             None => vault.store_key(),
         };
-        let row = wrapping.seal(sequence, vault, &keeper)?;
+        let row = wrapping.seal(sequence, vault, &encryption_key)?;
         let former = signatures.insert(sequence.get(), row.as_slice())?;
         self.sums.replace(SummedTable::Signatures, sequence.get(), former, Some(&row));
         Ok(())

@@ -10,7 +10,7 @@
 //! - `json`, `source`: the JSON form of a query, and a query in either form;
 //! - `fields`, `types`, `relations`, `grammar`, `reference`, `codes`, `limits`: the tables of the language,
 //!   as data;
-//! - `scan`, [`vocabulary`]: for editors: spans to highlight, words to complete;
+//! - `scan`, `next_words`, [`vocabulary`]: for editors: spans to highlight, words to complete;
 //! - `check`, `params`, `time_phrase`: syntax tree to plan, with parameters bound and time phrases resolved;
 //! - `correction`: a corrected statement for a query that was refused for its spelling or form;
 //! - `conditions`: WHERE conditions for hosts that have no statement;
@@ -47,6 +47,7 @@ mod words;
 mod ast;
 mod json;
 mod lex;
+mod next_words;
 mod parse;
 mod print;
 mod scan;
@@ -106,6 +107,7 @@ pub use memory::{
     NamedTemplate, PrefixMatch, RecallStats, RecallVisitor, SessionScope, TemplateOwner,
     TemplateSaveOutcome,
 };
+pub use next_words::{NextWord, NextWordKind, next_words};
 pub use operation::CalOperation;
 pub use params::Params;
 pub use predicate::{Comparator, Lookup, Predicate};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use grainstore::cal::vocabulary;
+use grainstore::cal::{NextWord, NextWordKind, next_words, vocabulary};
 
-use super::cursor::{Place, RECALL_CLAUSES, Wanted, place};
+use super::cursor::{Wanted, place};
 use super::dot;
 use crate::text::escape_line;
 
@@ -35,11 +35,19 @@ pub(crate) fn complete(before: &str, bound: &[&str], held: &dyn Held) -> (usize,
         return complete_dot(command, before.len());
     }
     let place = place(before);
-    let typed = before.get(place.start..).unwrap_or_default();
-    let mut found = if place.quoted {
-        complete_value(&place, typed, held)
-    } else {
-        complete_word(&place.wanted, typed, bound)
+    let (before, typed) = before.split_at_checked(place.start).unwrap_or((before, ""));
+    let mut found = match &place.wanted {
+        Wanted::Nothing => Vec::new(),
+        Wanted::Word => {
+            next_words(before, typed).into_iter().map(|word| of_word(&word, typed)).collect()
+        }
+        Wanted::Parameter(lets) => {
+            let bound = bound.iter().map(|name| format!("${name}"));
+            let all: BTreeSet<String> = lets.iter().cloned().chain(bound).collect();
+            with_prefix(all.iter().map(String::as_str), typed, "")
+        }
+        Wanted::Variable => with_prefix(grainstore_sml::template_variables(), typed, ""),
+        Wanted::ValueOf(field) => complete_value(field, typed, held),
     };
     found.truncate(MAX_CANDIDATES);
     (place.start, found)
@@ -71,59 +79,20 @@ fn complete_dot(line: &str, end: usize) -> (usize, Vec<Candidate>) {
     (start, found)
 }
 
-/// Completes a word outside quotes.
-fn complete_word(wanted: &Wanted, typed: &str, bound: &[&str]) -> Vec<Candidate> {
-    match wanted {
-        Wanted::Nothing | Wanted::ValueOf(_) => Vec::new(),
-        Wanted::Keywords(words) => keywords_or_any(words.iter().copied(), typed),
-        Wanted::Clauses(words) => keywords_or_any(words.iter().copied(), typed),
-        Wanted::Plural => {
-            let mut found = with_prefix(vocabulary::plurals(), typed, " ");
-            let clauses = RECALL_CLAUSES.iter().copied().filter(|word| *word != "AND");
-            found.extend(keywords(clauses.chain(["MY"]), typed));
-            found
-        }
-        Wanted::Singular => with_prefix(vocabulary::singulars(), typed, " "),
-        Wanted::Described => {
-            let words = vocabulary::describe_targets().chain(vocabulary::singulars());
-            with_prefix(words, typed, " ")
-        }
-        Wanted::Field(of) => {
-            let mut found = with_prefix(vocabulary::fields_of(of.as_deref()), typed, " ");
-            found.extend(with_prefix(vocabulary::domains(), typed, ":"));
-            found
-        }
-        Wanted::Sortable => with_prefix(vocabulary::sortable(), typed, " "),
-        Wanted::Groupable => with_prefix(vocabulary::groupable(), typed, " "),
-        Wanted::Options => with_prefix(vocabulary::with_options(), typed, ""),
-        Wanted::Streamed => with_prefix(vocabulary::stream_options(), typed, ""),
-        Wanted::Source(lets) => {
-            let lets = lets.iter().map(String::as_str);
-            with_prefix(["(RECALL"], typed, " ")
-                .into_iter()
-                .chain(with_prefix(lets, typed, ""))
-                .collect()
-        }
-        Wanted::Variable => with_prefix(grainstore_sml::template_variables(), typed, ""),
-        Wanted::Category => keywords(vocabulary::categories(), typed),
-        Wanted::Format => {
-            let names: Vec<String> = dot::mode_names().filter(|name| name != "table").collect();
-            with_prefix(names.iter().map(String::as_str), typed, "")
-        }
-        Wanted::Names(names) => {
-            let params =
-                typed.starts_with('$').then(|| bound.iter().map(|name| format!("${name}")));
-            let all: BTreeSet<String> =
-                names.iter().cloned().chain(params.into_iter().flatten()).collect();
-            with_prefix(all.iter().map(String::as_str), typed, "")
-        }
-    }
+/// The completion to a word of the language; keywords in the case that was typed.
+fn of_word(word: &NextWord, typed: &str) -> Candidate {
+    let lower = typed.chars().any(|c| c.is_ascii_lowercase());
+    let display = match word.kind {
+        NextWordKind::Keyword if lower => word.text.to_ascii_lowercase(),
+        _ => word.text.clone().into_owned(),
+    };
+    let then = if word.kind == NextWordKind::Bare { "" } else { " " };
+    Candidate { replacement: format!("{display}{then}"), display }
 }
 
 /// Completes a string in quotes, with its closing quote.
-fn complete_value(place: &Place, typed: &str, held: &dyn Held) -> Vec<Candidate> {
-    let Wanted::ValueOf(field) = &place.wanted else { return Vec::new() };
-    let values: BTreeSet<String> = match field.as_str() {
+fn complete_value(field: &str, typed: &str, held: &dyn Held) -> Vec<Candidate> {
+    let values: BTreeSet<String> = match field {
         "subject" => held.subjects(),
         "relation" => {
             let known = vocabulary::relations().map(str::to_owned);
@@ -151,24 +120,6 @@ fn is_displayable(value: &str) -> bool {
 /// Escapes a text for a string in quotes.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"")
-}
-
-/// Returns the words with the typed prefix. If none has it, all keywords are tried: the word may be of the
-/// language but unexpected here.
-fn keywords_or_any<'w>(words: impl Iterator<Item = &'w str>, typed: &str) -> Vec<Candidate> {
-    let found = keywords(words, typed);
-    if found.is_empty() && !typed.is_empty() {
-        return keywords(vocabulary::keywords(), typed);
-    }
-    found
-}
-
-/// Returns the words with the typed prefix, in the case it was typed in.
-fn keywords<'w>(words: impl Iterator<Item = &'w str>, typed: &str) -> Vec<Candidate> {
-    let lower = typed.chars().any(|c| c.is_ascii_lowercase());
-    let spelled = |word: &str| if lower { word.to_ascii_lowercase() } else { word.to_owned() };
-    let fitting = words.filter(|word| starts_with(word, typed)).map(spelled);
-    fitting.map(|shown| Candidate { replacement: format!("{shown} "), display: shown }).collect()
 }
 
 /// Returns the words with the typed prefix, each followed by `then`.

@@ -12,7 +12,7 @@ use crate::query::question::Question;
 use crate::query::world::World;
 
 /// Questions of a normal run.
-const QUESTIONS: usize = 2400;
+const QUESTIONS: usize = 1200;
 /// Stores they are asked of, each with grains of its own.
 const WORLDS: usize = 3;
 

@@ -359,8 +359,9 @@ impl<'v> WritePlan<'v> {
         self.check_basis(&prepared, author)?;
         if let Some(sequence) = place {
             self.upgrade_envelope(&prepared, author)?;
-            self.stage_vectors(&address, sequence, prepared.vectors, author)?;
-            self.withdraw_again(&address, &prepared.grain, author)?;
+            self.stage_vectors(&address, sequence, prepared.vectors.clone(), author)?;
+            let signer = prepared.proofs.signer.as_deref();
+            self.withdraw_again(&address, (&prepared.grain, signer), author)?;
             return Ok(PutOutcome::Duplicate(address));
         }
         self.check_supersession_fields(&prepared, author)?;

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::engine::format::{ContentAddress, EpochMs, Grain};
+use super::engine::format::{ContentAddress, EpochMs, Grain, GrainType};
 use super::engine::{PutOutcome, SameFact, VerificationStatus};
 use super::offers::{Answer, Call, Offered, Settled, Signed};
 use super::rules::{self, Lock};
@@ -326,6 +326,14 @@ impl Model {
         }
         if self.is_disguised(&new.grain, Some(old)) {
             broken.insert(DISGUISED);
+        }
+        // A third party puts no consent in the place of several.
+        let is_consent = |grain: &Grain| grain.grain_type() == GrainType::Consent;
+        let parents = rules::parents(&new.grain);
+        let mut others = parents.iter().filter(|parent| *parent != old);
+        let merges = others.any(|parent| self.find(parent).is_some_and(|it| is_consent(&it.grain)));
+        if namespace.is_some() && is_consent(&new.grain) && merges {
+            broken.insert(DENIED);
         }
         let (denied, asks_review) = self.broken_policies(namespace, now, old, &new.grain);
         broken.extend(denied);

@@ -13,7 +13,7 @@ use grainstore_index::{Field, IndexLookup, Scope, Sequence, TimeOrder, TimeRange
 use serde::Serialize;
 
 use super::{ErasureTarget, Session};
-use crate::base::error::{Error, Result, catch_storage_panic};
+use crate::base::error::{Result, catch_storage_panic};
 use crate::disk::blob::{is_withdrawal, with_fields};
 use crate::disk::layout::{self, StateRecord};
 use crate::handle::store::Store;
@@ -280,15 +280,23 @@ fn steps(view: &View, grant: Sequence, now: EpochMs, known: &mut Steps) -> Resul
         steps.push(next);
         at = next.to;
     }
-    Err(Error::integrity("a supersession chain runs in a circle"))
+    // A chain that runs in a circle says nothing, and keeps no other grain from being erased.
+    Ok(Vec::new())
 }
 
 /// What took the place of the version at a place of the log, as far as it is here. A withdrawal that was
-/// erased since has ended the grant all the same, and nobody knows that it was one.
+/// erased since has ended the grant all the same, and nobody knows that it was one. In the place of a renewal that
+/// was erased stands the withdrawal that ended it, if somebody with the right to it withdrew.
 fn step(view: &View, from: Sequence, now: EpochMs) -> Result<Option<Step>> {
     let StateRecord { state, ended_by_entry: since } = view.state_record_at(from)?;
-    let Some(by) = state.superseded_by else { return Ok(None) };
-    let Some(to) = view.sequence_of(&by)? else { return Ok(None) };
+    let Some(next) = state.superseded_by else { return Ok(None) };
+    let old = view.with_blob(from, |blob| Ok(ContentAddress::of(blob)))?;
+    let found = match view.sequence_of(&next)? {
+        Some(to) => Some((to, next)),
+        None if view.has_erased_grain(&next)? => withdrawal_naming(view, [&old, &next])?,
+        None => None,
+    };
+    let Some((to, by)) = found else { return Ok(None) };
     let (withdraws, created) = view.with_blob(to, |blob| {
         with_fields(blob, |grain| Ok((is_withdrawal(grain), grain.int("created_at"))))
     })?;
@@ -296,11 +304,39 @@ fn step(view: &View, from: Sequence, now: EpochMs) -> Result<Option<Step>> {
     let stated = state.system_valid_to.filter(|stated| *stated <= now);
     let stated = stated.unwrap_or_else(|| EpochMs::new(created.unwrap_or_default()).min(now));
     let needs_review = view.state_at(to)?.needs_review;
-    let entry = entry_of(view, since, (from, to), &by)?;
+    let entry = entry_of(view, since, (from, to), (&old, &by))?;
     let told = entry.as_ref().map_or(stated, |entry| entry.time);
     let by_who_may =
         !withdraws && entry.is_some_and(|it| it.rules.iter().any(|rule| rule == GRANTED_ANEW));
     Ok(Some(Step { to, withdraws, stated, told, by_who_may, needs_review }))
+}
+
+/// The first withdrawal that names one of these versions and is not marked for review.
+fn withdrawal_naming(
+    view: &View,
+    versions: [&ContentAddress; 2],
+) -> Result<Option<(Sequence, ContentAddress)>> {
+    let mut first = None;
+    for spelling in versions.iter().flat_map(|it| [it.to_string(), format!("sha256:{it}")]) {
+        let shape = IndexLookup::Value(Field::PriorConsent, spelling.as_str().into());
+        let named =
+            view.index().scan(&Scope::All, &shape, TimeRange::default(), TimeOrder::Oldest)?;
+        for posting in named {
+            let at = posting?.sequence;
+            if first.is_some_and(|(known, _)| known <= at)
+                || view.is_erased(at)?
+                || view.state_at(at)?.needs_review
+            {
+                continue;
+            }
+            let found = view.with_blob(at, |blob| {
+                let withdraws = with_fields(blob, |grain| Ok(is_withdrawal(grain)))?;
+                Ok(withdraws.then(|| (at, ContentAddress::of(blob))))
+            })?;
+            first = found.or(first);
+        }
+    }
+    Ok(first)
 }
 
 /// The audit entry that tells how one version of a consent took the place of another. The older one may
@@ -309,22 +345,33 @@ fn entry_of(
     view: &View,
     since: u64,
     (from, to): (Sequence, Sequence),
-    by: &ContentAddress,
+    (old, by): (&ContentAddress, &ContentAddress),
 ) -> Result<Option<AuditEntry>> {
     let audit = view.audit()?;
     let first =
         audit.get(since)?.map(|entry| view.decode_audit_entry(entry.value())).transpose()?;
-    // What was here before what it ends has ended that when it came.
-    if to < from || first.as_ref().is_some_and(|entry| brings(entry, to, by)) {
+    let ends = |entry: &AuditEntry| {
+        entry.decision == "done"
+            && entry.operation == AuditOperation::Supersede.name()
+            && entry.subjects == [*old, *by]
+    };
+    let comes_with_its_end = |entry: &AuditEntry| entry.import.is_some() && brings(entry, to, by);
+    if first.as_ref().is_some_and(|entry| ends(entry) || comes_with_its_end(entry)) {
         return Ok(first);
     }
+    // It may have been stored long before it ended this one: what tells of both comes first.
+    let mut brought = None;
     for row in audit.range(since..layout::AUDIT_HEAD)? {
         let entry = view.decode_audit_entry(row?.1.value())?;
-        if brings(&entry, to, by) {
+        if ends(&entry) {
             return Ok(Some(entry));
         }
+        if brought.is_none() && brings(&entry, to, by) {
+            brought = Some(entry);
+        }
     }
-    Ok(first)
+    // What was here before what it ends has ended that when it came.
+    Ok(brought.filter(|_| to >= from).or(first))
 }
 
 /// Whether an audit entry tells that a grain came, or took the place of another.

@@ -18,7 +18,7 @@ use crate::disk::layout::{
     UserToken,
 };
 use crate::disk::vault::Vault;
-use crate::state::audit::{AuditEntry, AuditHashChain};
+use crate::state::audit::{AuditEntry, AuditHashChain, AuditOperation};
 
 /// The state of erasures, read once per snapshot.
 pub(super) struct ErasureState {
@@ -233,7 +233,8 @@ impl Truth {
         self.has_erased_in(entries..layout::AUDIT_HEAD)
     }
 
-    /// Returns `true` if one of these audit entries is an erasure.
+    /// Returns `true` if one of these audit entries is an erasure. The records of its consents come before it, in
+    /// the same commit.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -243,7 +244,8 @@ impl Truth {
         }
         for row in self.audit()?.range(entries)? {
             let Some(entry) = ok_if_readable(AuditEntry::decode(row?.1.value()))? else { continue };
-            if entry.decision == "done" && entry.is_erasure() {
+            let is_record = entry.operation == AuditOperation::EraseConsent.name();
+            if entry.decision == "done" && entry.is_erasure() && !is_record {
                 return Ok(true);
             }
         }

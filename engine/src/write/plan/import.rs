@@ -18,8 +18,8 @@ use super::protection::parent_addresses;
 use super::roots::merge_roots;
 use super::supersede::{known_since, supersession_record};
 use super::withdrawal::{
-    GRANTED_ANEW, SUCCESSOR_GONE, check_fits_grant, check_same_parties, has_ended,
-    is_withdrawn_by_third_party, withdrawal_rules, withdrawn_grant, withdraws_as_third_party,
+    GRANTED_ANEW, SUCCESSOR_GONE, check_fits_grant, is_withdrawn_by_third_party, withdrawal_rules,
+    withdrawn_grant, withdraws_as_third_party,
 };
 use super::{
     PreparedGrain, Principal, StateChange, UncommittedLog, WritePlan, implicit_supersession,
@@ -220,8 +220,10 @@ impl<'v> WritePlan<'v> {
         }
         match (here, successor) {
             (Some(sequence), _) => {
-                // A lost claim changes nothing about a grain that is stored already.
-                self.mark_for_review(sequence, asked)?;
+                // A lost claim changes nothing about a grain that is stored already. A withdrawal was marked or not
+                // when it came.
+                let withdraws = self.with_grain(sequence, |_, grain| Ok(is_withdrawal(grain)))?;
+                self.mark_for_review(sequence, asked && !withdraws)?;
                 self.update_roots(sequence)?;
             }
             (None, Some(ClaimedSuccessor { prepared, stated })) => {
@@ -274,14 +276,18 @@ impl<'v> WritePlan<'v> {
         let signer = prepared.proofs.signer.clone();
         let proofs = Proofs { cosigners: claim.cosigners.clone(), signer, failure: None };
         if withdrawn_grant(grain) == Some(claim.address) {
-            let (_, row, fits) = self.withdrawal_target(claim.address, row, grain)?;
+            let named = row.sequence;
+            let (head, row, fits) = self.withdrawal_target(claim.address, row, grain)?;
+            let needs_review = is_withdrawn_by_third_party(prepared, author);
             return match fits {
                 Err(error) => stays(vec!["withdrawal"], true, &error.to_string()),
-                Ok(()) if has_ended(&row)? => {
+                Ok(())
+                    if !self.may_end(&row, needs_review)?
+                        || self.is_of_chain((named, &head), &by)? =>
+                {
                     stays(vec!["earlier"], false, "it was withdrawn before")
                 }
                 Ok(()) => {
-                    let needs_review = is_withdrawn_by_third_party(prepared, author);
                     let rules = withdrawal_rules(&row);
                     Ok(ClaimDecision::Allowed { row, rules, needs_review })
                 }
@@ -293,7 +299,9 @@ impl<'v> WritePlan<'v> {
         if let Err(error) = implicit_supersession::check_successor(&claim.address, &row, grain) {
             return stays(vec![], is_protected, &error.to_string());
         }
-        if let Err(error) = check_same_parties(&row, grain, proofs.signer.as_deref(), author) {
+        let parties = (&claim.address, &row);
+        let signer = proofs.signer.as_deref();
+        if let Err(error) = self.check_same_parties(parties, grain, signer, author) {
             return stays(
                 vec![PolicyRule::WithdrawalByOthers.info().name],
                 true,
@@ -304,51 +312,54 @@ impl<'v> WritePlan<'v> {
             let why = "it is superseded already, and not later, by another grain";
             return stays(vec!["earlier"], is_protected, why);
         }
-        if let Some(why) = self.displacement_refusal(&row, grain, &proofs, author)? {
-            return stays(vec!["earlier"], is_protected, why);
-        }
+        let displaces = match self.decide_displacement(&row, grain, &proofs, author)? {
+            Ok(needs_review) => needs_review,
+            Err(why) => return stays(vec!["earlier"], is_protected, why),
+        };
         if let Some(rule) = decision.refusal() {
             let what = format!("cannot supersede {}", claim.address);
             let error = self.denial_error(&what, rule, &decision, &gathered, author)?;
             return stays(decision.names(), true, &error.to_string());
         }
-        let needs_review = decision.needs_review;
+        let needs_review = decision.needs_review || displaces;
         let mut rules = decision.names();
         let anew = self.is_granted_anew(&row, grain, proofs.signer.as_deref(), author)?;
         rules.extend(anew.then_some(GRANTED_ANEW));
         Ok(ClaimDecision::Allowed { row, rules, needs_review })
     }
 
-    /// Why an earlier supersession may not take the place of the one there is: a version after it is protected
-    /// from whoever imports, a consent was withdrawn since, or what replaced it cannot be asked.
-    fn displacement_refusal(
+    /// Decides whether an earlier supersession may take the place of the one there is, and whether it asks for
+    /// review. It may not if a version after it is protected from whoever imports, a consent was withdrawn since,
+    /// or what replaced it cannot be asked.
+    fn decide_displacement(
         &self,
         old: &GrainRow,
         new: &Grain,
         proofs: &Proofs,
         author: &Principal,
-    ) -> Result<Option<&'static str>> {
+    ) -> Result<Result<bool, &'static str>> {
         let is_consent = new.grain_type() == GrainType::Consent;
-        let (mut next, mut looked) = (old.state.superseded_by, 0);
+        let (mut next, mut looked, mut needs_review) = (old.state.superseded_by, 0, false);
         while let Some(address) = next {
             if is_consent && !author.is_store_operator() {
-                return Ok(Some("what took the place of a consent here stays"));
+                return Ok(Err("what took the place of a consent here stays"));
             }
             looked += 1;
             let Some(row) = self.find(&address)?.filter(|_| looked <= MAX_DISPLACED_VERSIONS)
             else {
-                return Ok(Some("what superseded it here cannot be asked"));
+                return Ok(Err("what superseded it here cannot be asked"));
             };
             if with_fields(&row.blob, |grain| Ok(is_withdrawal(grain)))? {
-                return Ok(Some("it was withdrawn here"));
+                return Ok(Err("it was withdrawn here"));
             }
             let (decision, _) = self.decide_supersession(&address, &row, new, proofs, author)?;
             if decision.refusal().is_some() {
-                return Ok(Some("a later version of it is protected here"));
+                return Ok(Err("a later version of it is protected here"));
             }
+            needs_review |= decision.needs_review;
             next = row.state.superseded_by;
         }
-        Ok(None)
+        Ok(Ok(needs_review))
     }
 
     /// Ends a grain as claimed, or the last version of the grant that a claimed withdrawal ends; a later supersession
@@ -480,7 +491,8 @@ impl<'v> WritePlan<'v> {
             }
             Err(error) => return Err(error),
         }
-        if !has_ended(&row)? && !self.ended_a_version(named, &address)? {
+        let by_third_party = withdraws_as_third_party(&withdrawal, signer, author);
+        if self.may_end(&row, by_third_party)? && !self.is_of_chain((named, &grant), &address)? {
             if row.sequence > before {
                 self.end_without_record(&row, address)?;
             } else {

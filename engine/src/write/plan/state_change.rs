@@ -4,7 +4,7 @@
 use grainstore_format::{ContentAddress, EpochMs, GrainState, VerificationStatus};
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::blob::with_fields;
+use crate::disk::blob::{is_withdrawal, with_fields};
 use crate::rules::policy::{
     PolicyAction, PolicyAttempt, PolicyDecision, PolicyRule, Proofs, decide, involves_related,
 };
@@ -97,6 +97,9 @@ impl WritePlan<'_> {
         let decision = decided.transpose()?;
         let state = self.changed_state(&row, mark)?;
         let needs_review = decision.as_ref().is_some_and(|decision| decision.needs_review);
+        // The mark of a withdrawal says that a third party withdrew, and puts off what it erases.
+        let needs_review =
+            needs_review && !with_fields(&row.blob, |grain| Ok(is_withdrawal(grain)))?;
         let state = GrainState { needs_review: state.needs_review || needs_review, ..state };
         if !state.is_current() || matches!(mark, StateChange::End(_)) {
             self.ends_with_next_record(row.sequence);

@@ -16,7 +16,7 @@ use crate::state::view::GrainRow;
 
 use super::protection::GatheredProtectors;
 use super::roots::merge_roots;
-use super::withdrawal::{GRANTED_ANEW, check_same_parties, is_withdrawn_by_third_party};
+use super::withdrawal::{GRANTED_ANEW, is_withdrawn_by_third_party};
 use super::{PARENTS_FIELD, PreparedGrain, Principal, WritePlan, implicit_supersession};
 
 /// The replacement made by a staged grain.
@@ -97,11 +97,11 @@ impl WritePlan<'_> {
         }
         implicit_supersession::check_successor(old, &row, &new.grain)?;
         let signer = new.proofs.signer.as_deref();
-        if check_same_parties(&row, &new.grain, signer, author).is_err() {
+        if let Err(error) = self.check_same_parties((old, &row), &new.grain, signer, author) {
             let rule = PolicyRule::WithdrawalByOthers.info();
             self.audit.push(supersession_record(old, &address, author, vec![rule.name], true));
-            let message = format!("cannot supersede {old}: {}", rule.text);
-            return Err(Error::new(ErrorKind::InvalidationDenied, message));
+            let message = format!("cannot supersede {old}: {error}");
+            return Err(Error::new(error.kind(), message));
         }
         self.check_parents(new, Some(old), author)?;
         let (decision, gathered) =

@@ -12,6 +12,7 @@ use crate::state::consent::parse_basis_address;
 use crate::state::view::GrainRow;
 use crate::state::visibility::is_in_namespace;
 
+use super::implicit_supersession::parents;
 use super::protection::parent_addresses;
 use super::supersede::{Replacement, supersession_record};
 use super::{PreparedGrain, Principal, PutOutcome, WritePlan};
@@ -55,9 +56,10 @@ impl WritePlan<'_> {
         if let Err(error) = fits {
             return Err(self.withdrawal_refusal(&head, &address, author, error)?);
         }
+        let ends = self.may_end(&row, by_third_party)?;
         let sequence = self.stage(new, Some(Replacement::new(&head)))?;
         self.mark_for_review(sequence, by_third_party)?;
-        if !has_ended(&row)? {
+        if ends {
             self.end_withdrawn((&head, &row), address, author)?;
         }
         Ok(PutOutcome::Added(address))
@@ -71,14 +73,18 @@ impl WritePlan<'_> {
     pub(super) fn withdraw_again(
         &mut self,
         withdrawal: &ContentAddress,
-        grain: &Grain,
+        (grain, signer): (&Grain, Option<&str>),
         author: &Principal,
     ) -> Result<()> {
         let Some(prior) = withdrawn_grant(grain) else { return Ok(()) };
         let Some(row) = self.visible(&prior, author)? else { return Ok(()) };
         let named = row.sequence;
         let (head, row, fits) = self.withdrawal_target(prior, row, grain)?;
-        if fits.is_ok() && !has_ended(&row)? && !self.ended_a_version(named, withdrawal)? {
+        let by_third_party = withdraws_as_third_party(grain, signer, author);
+        if fits.is_ok()
+            && self.may_end(&row, by_third_party)?
+            && !self.is_of_chain((named, &head), withdrawal)?
+        {
             self.end_withdrawn((&head, &row), *withdrawal, author)?;
         }
         Ok(())
@@ -131,7 +137,10 @@ impl WritePlan<'_> {
                 is_doubtful = true;
                 continue;
             }
-            if has_ended(&ended)? || self.ended_a_version(row.sequence, &address)? {
+            let by_third_party = self.state(at)?.needs_review;
+            if !self.may_end(&ended, by_third_party)?
+                || self.is_of_chain((row.sequence, &head), &address)?
+            {
                 return Ok(());
             }
             return self.end_withdrawn((&head, &ended), address, author);
@@ -139,15 +148,29 @@ impl WritePlan<'_> {
         self.mark_for_review(row.sequence, is_doubtful)
     }
 
-    /// Returns `true` if a withdrawal is among the later versions of a grant: it ended one of them, and the
-    /// versions after it are a new grant.
-    pub(super) fn ended_a_version(
+    /// Returns `true` if a withdrawal can end this last version of a grant. What takes the place of a version that
+    /// was erased is for the parties and the operator.
+    pub(super) fn may_end(&self, head: &GrainRow, by_third_party: bool) -> Result<bool> {
+        let is_gone = match head.state.superseded_by {
+            Some(next) => self.view.has_erased_grain(&next)?,
+            None => false,
+        };
+        Ok(!has_ended(head)? && !(by_third_party && is_gone))
+    }
+
+    /// Returns `true` if a withdrawal is among the versions of a grant, from the one it names on: it ended one of
+    /// them, and the versions after it are a new grant. Also if it leads to the last version from elsewhere: it
+    /// cannot end what replaced it.
+    pub(super) fn is_of_chain(
         &self,
-        grant: Sequence,
+        (named, head): (Sequence, &ContentAddress),
         withdrawal: &ContentAddress,
     ) -> Result<bool> {
-        let mut known = HashMap::new();
-        Ok(self.leads_to(grant, withdrawal, &mut known)? == Some(true))
+        let leads = |from, to: &ContentAddress| {
+            Ok::<_, Error>(self.leads_to(from, to, &mut HashMap::new())? != Some(false))
+        };
+        let leads_to_head = self.locate(withdrawal)?.map(|at| leads(at, head)).transpose()?;
+        Ok(leads_to_head.unwrap_or_default() || leads(named, withdrawal)?)
     }
 
     /// Returns the sequences of the withdrawals that name this grant, in log order.
@@ -244,6 +267,35 @@ impl WritePlan<'_> {
             && self.was_withdrawn(old)?)
     }
 
+    /// Checks that what replaces a consent is between the same two parties and replaces no other, unless its
+    /// subject or the operator replaces it: a grain that rests on it is judged by its last version, and would end
+    /// with the other. Other types have no parties.
+    ///
+    /// # Errors
+    /// `ERR_INVALIDATION_DENIED`; `ERR_INTEGRITY`.
+    pub(super) fn check_same_parties(
+        &self,
+        (old, row): (&ContentAddress, &GrainRow),
+        new: &Grain,
+        signer: Option<&str>,
+        author: &Principal,
+    ) -> Result<()> {
+        if new.grain_type() != GrainType::Consent
+            || is_authorized_by(&stored_grain(&row.blob)?, signer, author, &["subject_did"])
+        {
+            return Ok(());
+        }
+        for parent in parents(new).iter().filter(|parent| *parent != old) {
+            let Some(at) = self.locate(parent)? else { continue };
+            if self.with_grain(at, |_, grain| Ok(grain.grain_type() == GrainType::Consent))? {
+                let message =
+                    "one consent in the place of several is for their subject and the operator";
+                return Err(Error::new(ErrorKind::InvalidationDenied, message));
+            }
+        }
+        check_parties(row, new)
+    }
+
     /// Whether this version of a consent, or one before it, is a withdrawal. Of one with too many versions
     /// to follow it is taken to be.
     fn was_withdrawn(&self, consent: &GrainRow) -> Result<bool> {
@@ -280,10 +332,11 @@ pub(super) fn withdrawn_grant(grain: &Grain) -> Option<ContentAddress> {
     withdraws.then(|| grain.text("prior_consent"))?.and_then(parse_basis_address)
 }
 
-/// Returns `true` if the last version of a grant is a withdrawal: an earlier one stays in force. A successor that
-/// is not stored ended nothing.
+/// Returns `true` if the last version of a grant is a withdrawal: an earlier one stays in force. Where a successor
+/// of it was stated that is not stored, or no more, nobody can say.
 pub(super) fn has_ended(head: &GrainRow) -> Result<bool> {
-    with_fields(&head.blob, |grain| Ok(is_withdrawal(grain)))
+    let is_last = head.state.superseded_by.is_none();
+    Ok(is_last && with_fields(&head.blob, |grain| Ok(is_withdrawal(grain)))?)
 }
 
 /// What an audit entry is told of a withdrawal that ends this version.
@@ -306,25 +359,6 @@ pub(super) fn check_fits_grant(named: &GrainRow, withdrawal: &Grain) -> Result<(
         Ok(())
     })?;
     check_parties(named, withdrawal)
-}
-
-/// Checks that what replaces a consent is between the same two parties, unless its subject or the operator
-/// replaces it: a grain that rests on it is judged by its last version. Other types have no parties.
-///
-/// # Errors
-/// `ERR_INVALIDATION_DENIED`; `ERR_INTEGRITY`.
-pub(super) fn check_same_parties(
-    old: &GrainRow,
-    new: &Grain,
-    signer: Option<&str>,
-    author: &Principal,
-) -> Result<()> {
-    if new.grain_type() != GrainType::Consent
-        || is_authorized_by(&stored_grain(&old.blob)?, signer, author, &["subject_did"])
-    {
-        return Ok(());
-    }
-    check_parties(old, new)
 }
 
 /// Checks that a withdrawal is between the same two parties as a consent.

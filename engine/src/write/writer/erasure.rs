@@ -25,8 +25,12 @@ use crate::state::erasure::erased_error;
 use crate::state::view::View;
 use crate::write::erasure::{
     ErasureRequest, ErasureVerdict, check_grain_erasure, check_user_erasure, consents_of,
+    user_sequences,
 };
 use crate::write::plan::Principal;
+
+/// Maximum number of grains of a user that become stubs in the transaction of their erasure.
+const MAX_STUBS_AT_ONCE: usize = 1 << 16;
 
 /// The target of an erasure.
 #[derive(Debug, Clone)]
@@ -109,7 +113,8 @@ impl Writer {
         let mut touched = BTreeSet::new();
         let places = self.transact(|write_txn| {
             let mut window = ConversationWindow::of(write_txn.view);
-            for (at, _) in &effect.grains {
+            // Nobody else takes words from a user's turns.
+            for (at, _) in effect.grains.iter().filter(|_| effect.user.is_none()) {
                 touched.extend(window.dependents(*at)?);
             }
             write_effect(write_txn, &effect)?;
@@ -150,6 +155,7 @@ fn decide_erasure(
             record.subjects = vec![ContentAddress::from_bytes(token.0)];
             user = Some(token);
             consents = consents_of(view, id)?;
+            grains = keyed_grains(view, id, &consents)?;
             check_user_erasure(view, id, &asked)?
         }
         ErasureTarget::Grain(address) => {
@@ -178,6 +184,25 @@ fn decide_erasure(
         Some(_) => Vec::new(),
     };
     Ok((ErasureEffect { grains, user, record, consents }, verdict.refusal))
+}
+
+/// Returns the grains of a user whose addresses nobody can compute once their key is destroyed, or only their
+/// consents if there are too many for one transaction: in an encrypted store they become stubs at once, which keep
+/// the addresses whatever becomes of the index.
+fn keyed_grains(
+    view: &View,
+    user: &str,
+    consents: &[Sequence],
+) -> Result<Vec<(Sequence, AddressKey)>> {
+    if view.vault().keyring().is_none() {
+        return Ok(Vec::new());
+    }
+    let theirs = user_sequences(view, user)?;
+    let places = if theirs.len() <= MAX_STUBS_AT_ONCE { &theirs } else { consents };
+    let keyed = places.iter().map(|at| {
+        view.with_blob(*at, |blob| Ok((*at, view.vault().address_key(&ContentAddress::of(blob)))))
+    });
+    keyed.collect()
 }
 
 /// Returns records of those of these grains that are consents.

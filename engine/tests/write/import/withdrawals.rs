@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use grainstore::{
     ContentAddress, EpochMs, ManualClock, OpenOptions, Session, SessionOptions, Store,
+    VerificationStatus,
 };
 use tempfile::TempDir;
 
@@ -255,5 +256,104 @@ fn what_an_erased_version_hides_is_withdrawn_and_granted_anew_by_its_subject() {
     assert_eq!(shown(&place, &rests), Err("ERR_WITHDRAWN"));
     place.session.supersede(&taken, consent(5000, ""), Some("she said so")).unwrap();
     assert_eq!(shown(&place, &rests), Ok(()));
+    place.verify();
+}
+
+#[test]
+fn no_mark_on_a_withdrawal_puts_off_what_it_erases() {
+    type Mark = fn(&Session, &ContentAddress) -> grainstore::Result<()>;
+    let ways: [Mark; 3] = [
+        |session, at| session.contradict(at, "so", None),
+        |session, at| session.set_verification(at, VerificationStatus::Contested, "so", None),
+        |session, at| session.set_verification(at, VerificationStatus::Retracted, "so", None),
+    ];
+    for mark in ways {
+        let (place, _) = place();
+        let grant = place.session.put(consent(1000, "")).unwrap().address();
+        let rests = format!(
+            r#", "processing_basis": "{grant}", "invalidation_policy": {{"mode": "consent_cascade"}}"#
+        );
+        place.session.put(belief("tea", 2000, &rests)).unwrap();
+        let taken = place.session.put(withdrawal(3000, &grant)).unwrap().address();
+        let _ = mark(&acting(&place.store, STRANGER), &taken);
+        assert!(!place.state(&taken).needs_review);
+        assert_eq!(place.session.sweep().unwrap().erased, 1);
+    }
+}
+
+#[test]
+fn no_grant_comes_in_the_place_of_several_and_no_chain_runs_in_a_circle() {
+    let (place, _) = place();
+    let stranger = acting(&place.store, STRANGER);
+    let (grant, rests) = granted(&place);
+    let open = r#", "invalidation_policy": {"mode": "open"}"#;
+    let own = stranger.put(consent(500, open)).unwrap().address();
+    let parents = |of: &[ContentAddress]| {
+        let of: Vec<_> = of.iter().map(|one| format!("\"{one}\"")).collect();
+        format!(r#", "derived_from": [{}]"#, of.join(","))
+    };
+    let taken =
+        format!(r#", "is_withdrawal": true, "prior_consent": "{grant}"{}"#, parents(&[own]));
+    let taken = stranger.supersede(&own, consent(3000, &taken), Some("why")).unwrap();
+    let both = consent(4000, &parents(&[taken, grant]));
+    let refused = stranger.supersede(&taken, both.clone(), Some("why")).unwrap_err();
+    assert_eq!(refused.code(), "ERR_INVALIDATION_DENIED");
+    // The operator may, and the withdrawal then cannot end what replaced it.
+    let both = place.session.supersede(&taken, both, Some("why")).unwrap();
+    let both = place.session.get(&both).unwrap();
+    let blob = both.blob;
+    place.session.supersede(&grant, grainstore::Offer::Blob(blob), Some("why")).unwrap();
+    let again = place.session.get(&taken).unwrap().blob;
+    place.session.put(grainstore::Offer::Blob(again)).unwrap();
+    assert_eq!(place.state(&both.address).superseded_by, None);
+    assert_eq!(shown(&place, &rests), Ok(()));
+    place.session.sweep().unwrap();
+    place.verify();
+}
+
+#[test]
+fn a_withdrawal_that_lay_without_effect_hastens_nothing_when_it_has_one() {
+    let (place, clock) = place();
+    let stranger = acting(&place.store, STRANGER);
+    let grant = place.session.put(consent(1000, "")).unwrap().address();
+    let rests = format!(
+        r#", "processing_basis": "{grant}", "invalidation_policy": {{"mode": "consent_cascade"}}"#
+    );
+    place.session.put(belief("tea", 2000, &rests)).unwrap();
+    stranger.contradict(&grant, "so", None).unwrap();
+    let own = consent(500, r#", "invalidation_policy": {"mode": "open"}"#);
+    let own = stranger.put(own).unwrap().address();
+    let taken = format!(
+        r#", "is_withdrawal": true, "prior_consent": "{grant}", "derived_from": ["{own}"]"#
+    );
+    let taken = stranger.supersede(&own, consent(3000, &taken), Some("why")).unwrap();
+    clock.set(EpochMs::new(NOW + 30 * DAY));
+    let taken = place.session.get(&taken).unwrap().blob;
+    stranger.put(grainstore::Offer::Blob(taken)).unwrap();
+    assert_eq!(place.session.sweep().unwrap().erased, 0);
+    clock.set(EpochMs::new(NOW + 59 * DAY));
+    assert_eq!(place.session.sweep().unwrap().erased, 1);
+}
+
+#[test]
+fn whoever_is_erased_takes_no_due_erasure_along_and_opens_no_withdrawal_to_others() {
+    let (place, _) = place();
+    let grant = place.session.put(consent(1000, "")).unwrap().address();
+    let rests = format!(
+        r#", "processing_basis": "{grant}", "invalidation_policy": {{"mode": "consent_cascade"}}"#
+    );
+    let rests = place.session.put(belief("tea", 2000, &rests)).unwrap().address();
+    let renewed = consent(2500, r#", "user_id": "mallory""#);
+    place.session.supersede(&grant, renewed, Some("again")).unwrap();
+    place.session.hold(&rests, "asked").unwrap();
+    place.session.put(withdrawal(3000, &grant)).unwrap();
+    place.session.erase_user("mallory", "asked", &grainstore::EraseOptions::new()).unwrap();
+    // A third party takes the place of nothing that was erased.
+    let stranger = acting(&place.store, STRANGER);
+    let fresh = stranger.put(withdrawal(4000, &grant)).unwrap().address();
+    let _ = stranger.supersede(&fresh, consent(5000, ""), Some("why"));
+    assert_eq!(shown(&place, &rests), Err("ERR_WITHDRAWN"));
+    place.session.lift_hold(&rests, "over", None).unwrap();
+    assert_eq!(place.session.sweep().unwrap().erased, 1);
     place.verify();
 }

@@ -139,9 +139,11 @@ fn successor_fault(
     let Some(successor) = check.view.logged_sequence_of(by)? else {
         return Ok(Some(format!("superseded by {by}, which the log does not have")));
     };
-    // The content that could tell is erased.
-    if check.is_erased(successor)? || check.is_erased(at)? {
-        return Ok(None);
+    // The content that could tell is erased, or about to be.
+    for place in [successor, at] {
+        if check.is_erased(place)? || check.view.is_erased(place)? {
+            return Ok(None);
+        }
     }
     let old = check.view.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?;
     let (derives, withdrawn) = check.view.with_blob(successor, |blob| {
@@ -168,7 +170,7 @@ fn is_renewed_as(
     for _ in 0..MAX_RENEWALS {
         let Some(at) = check.view.logged_sequence_of(&version)? else { return Ok(false) };
         // The link to the next version was erased with it.
-        if check.is_erased(at)? {
+        if check.is_erased(at)? || check.view.is_erased(at)? {
             return Ok(true);
         }
         let Some(next) = check.view.state_at(at)?.superseded_by else { return Ok(false) };

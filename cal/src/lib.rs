@@ -1,6 +1,6 @@
 //! CAL/1, the query and context language of OMS, over traits this crate defines.
 //!
-//! A query passes through these stages: text to tokens and syntax tree ([`mod@parse`]), syntax tree to checked
+//! A query passes through these stages: text to tokens and syntax tree ([`fn@parse`]), syntax tree to checked
 //! plan, plan to answer ([`execute`]). The executor reaches the store only through [`Memory`]. That trait
 //! has no method that erases, reads keys or changes policies, so no statement can do so.
 //!

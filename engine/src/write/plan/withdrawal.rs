@@ -155,7 +155,8 @@ impl WritePlan<'_> {
             Some(next) => self.view.has_erased_grain(&next)?,
             None => false,
         };
-        Ok(!has_ended(head)? && !(by_third_party && is_gone))
+        let is_for_parties = by_third_party && is_gone;
+        Ok(!is_for_parties && !has_ended(head)?)
     }
 
     /// Returns `true` if a withdrawal is among the versions of a grant, from the one it names on: it ended one of

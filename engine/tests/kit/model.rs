@@ -327,17 +327,26 @@ impl Model {
         if self.is_disguised(&new.grain, Some(old)) {
             broken.insert(DISGUISED);
         }
-        // A third party puts no consent in the place of several.
-        let is_consent = |grain: &Grain| grain.grain_type() == GrainType::Consent;
-        let parents = rules::parents(&new.grain);
-        let mut others = parents.iter().filter(|parent| *parent != old);
-        let merges = others.any(|parent| self.find(parent).is_some_and(|it| is_consent(&it.grain)));
-        if namespace.is_some() && is_consent(&new.grain) && merges {
+        if self.merges_consents(namespace, old, &new.grain) {
             broken.insert(DENIED);
         }
         let (denied, asks_review) = self.broken_policies(namespace, now, old, &new.grain);
         broken.extend(denied);
         (broken, asks_review)
+    }
+
+    /// Whether a third party would put one consent in the place of several.
+    pub(crate) fn merges_consents(
+        &self,
+        namespace: Option<&str>,
+        old: &ContentAddress,
+        new: &Grain,
+    ) -> bool {
+        let is_consent = |grain: &Grain| grain.grain_type() == GrainType::Consent;
+        let parents = rules::parents(new);
+        let mut others = parents.iter().filter(|parent| *parent != old);
+        let merges = others.any(|parent| self.find(parent).is_some_and(|it| is_consent(&it.grain)));
+        namespace.is_some() && is_consent(new) && merges
     }
 
     /// What the policies say against replacing `old` by `new`, and whether a person should look at it.

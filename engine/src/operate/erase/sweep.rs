@@ -6,7 +6,7 @@
 //! subject or the operator has granted the consent anew by then.
 
 use crate::write::erasure::{ErasureRequest, check_grain_erasure};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use grainstore_format::{ContentAddress, EpochMs, GrainType};
 use grainstore_index::{Field, IndexLookup, Scope, Sequence, TimeOrder, TimeRange};
@@ -21,7 +21,7 @@ use crate::rules::policy::{PolicyRule, PolicyTerms};
 use crate::state::audit::{AuditEntry, AuditOperation};
 use crate::state::powers::Power;
 use crate::state::view::View;
-use crate::write::plan::{GRANTED_ANEW, Principal};
+use crate::write::plan::{GRANTED_ANEW, Principal, SUCCESSOR_GONE};
 use crate::write::writer::{ErasureOrder as Erase, Writer};
 
 /// Grains that are erased in one transaction.
@@ -224,6 +224,8 @@ struct Step {
     told: EpochMs,
     /// Whether it is a grant by the subject or the operator.
     by_who_may: bool,
+    /// Whether it withdraws in the place of a version that is not here, so that the consent can be granted anew.
+    is_repair: bool,
     /// Whether it is marked: somebody else than who may has withdrawn.
     needs_review: bool,
 }
@@ -254,6 +256,9 @@ fn withdrawals_of(
         // What a file states of others' withdrawals neither hastens an erasure nor delays it.
         let when = if step.needs_review { step.told } else { step.stated };
         let latest = EpochMs::new(when.get().saturating_add(grace));
+        if step.is_repair && anew.is_some() {
+            continue;
+        }
         if !step.needs_review {
             endings.push(ConsentEnd { due: when, latest, before });
         } else if !anew.is_some_and(|then| then <= latest || is_granted) {
@@ -266,7 +271,7 @@ fn withdrawals_of(
 /// What became of a consent, step by step.
 fn steps(view: &View, grant: Sequence, now: EpochMs, known: &mut Steps) -> Result<Vec<Step>> {
     let (mut at, most) = (grant, view.last_sequence()?.get());
-    let mut steps = Vec::new();
+    let (mut steps, mut passed) = (Vec::new(), BTreeSet::from([grant]));
     for _ in 0..=most {
         let next = match known.get(&at) {
             Some(next) => *next,
@@ -276,27 +281,29 @@ fn steps(view: &View, grant: Sequence, now: EpochMs, known: &mut Steps) -> Resul
                 next
             }
         };
-        let Some(next) = next else { return Ok(steps) };
+        // A chain that runs in a circle ends where it comes back.
+        let Some(next) = next.filter(|next| passed.insert(next.to)) else { break };
         steps.push(next);
         at = next.to;
     }
-    // A chain that runs in a circle says nothing, and keeps no other grain from being erased.
-    Ok(Vec::new())
+    Ok(steps)
 }
 
 /// What took the place of the version at a place of the log, as far as it is here. A withdrawal that was
-/// erased since has ended the grant all the same, and nobody knows that it was one. In the place of a renewal that
-/// was erased stands the withdrawal that ended it, if somebody with the right to it withdrew.
+/// erased since has ended the grant all the same, and nobody knows that it was one. After a version that was erased
+/// the audit log tells how it went on.
 fn step(view: &View, from: Sequence, now: EpochMs) -> Result<Option<Step>> {
     let StateRecord { state, ended_by_entry: since } = view.state_record_at(from)?;
     let Some(next) = state.superseded_by else { return Ok(None) };
     let old = view.with_blob(from, |blob| Ok(ContentAddress::of(blob)))?;
-    let found = match view.sequence_of(&next)? {
-        Some(to) => Some((to, next)),
-        None if view.has_erased_grain(&next)? => withdrawal_naming(view, [&old, &next])?,
-        None => None,
+    let (to, entry) = match view.sequence_of(&next)? {
+        Some(to) => (to, entry_of(view, since, (from, to), (&old, &next))?),
+        None if view.has_erased_grain(&next)? => match version_after(view, next, since)? {
+            Some((to, entry)) => (to, Some(entry)),
+            None => return Ok(None),
+        },
+        None => return Ok(None),
     };
-    let Some((to, by)) = found else { return Ok(None) };
     let (withdraws, created) = view.with_blob(to, |blob| {
         with_fields(blob, |grain| Ok((is_withdrawal(grain), grain.int("created_at"))))
     })?;
@@ -304,39 +311,41 @@ fn step(view: &View, from: Sequence, now: EpochMs) -> Result<Option<Step>> {
     let stated = state.system_valid_to.filter(|stated| *stated <= now);
     let stated = stated.unwrap_or_else(|| EpochMs::new(created.unwrap_or_default()).min(now));
     let needs_review = view.state_at(to)?.needs_review;
-    let entry = entry_of(view, since, (from, to), (&old, &by))?;
     let told = entry.as_ref().map_or(stated, |entry| entry.time);
-    let by_who_may =
-        !withdraws && entry.is_some_and(|it| it.rules.iter().any(|rule| rule == GRANTED_ANEW));
-    Ok(Some(Step { to, withdraws, stated, told, by_who_may, needs_review }))
+    let has_rule = |name: &str| {
+        entry.as_ref().is_some_and(|entry| entry.rules.iter().any(|rule| rule == name))
+    };
+    let by_who_may = !withdraws && has_rule(GRANTED_ANEW);
+    let is_repair = withdraws && has_rule(SUCCESSOR_GONE);
+    Ok(Some(Step { to, withdraws, stated, told, by_who_may, is_repair, needs_review }))
 }
 
-/// The first withdrawal that names one of these versions and is not marked for review.
-fn withdrawal_naming(
+/// The first version after an erased one that is still here, with the audit entry that tells what it replaced.
+fn version_after(
     view: &View,
-    versions: [&ContentAddress; 2],
-) -> Result<Option<(Sequence, ContentAddress)>> {
-    let mut first = None;
-    for spelling in versions.iter().flat_map(|it| [it.to_string(), format!("sha256:{it}")]) {
-        let shape = IndexLookup::Value(Field::PriorConsent, spelling.as_str().into());
-        let named =
-            view.index().scan(&Scope::All, &shape, TimeRange::default(), TimeOrder::Oldest)?;
-        for posting in named {
-            let at = posting?.sequence;
-            if first.is_some_and(|(known, _)| known <= at)
-                || view.is_erased(at)?
-                || view.state_at(at)?.needs_review
-            {
-                continue;
-            }
-            let found = view.with_blob(at, |blob| {
-                let withdraws = with_fields(blob, |grain| Ok(is_withdrawal(grain)))?;
-                Ok(withdraws.then(|| (at, ContentAddress::of(blob))))
-            })?;
-            first = found.or(first);
+    erased: ContentAddress,
+    since: u64,
+) -> Result<Option<(Sequence, AuditEntry)>> {
+    // Of an erased grain an encrypted store has the token of its address alone.
+    let names = |address: ContentAddress| {
+        [address, ContentAddress::from_bytes(*view.vault().address_key(&address).as_bytes())]
+    };
+    let mut gone = names(erased);
+    for row in view.audit()?.range(since..layout::AUDIT_HEAD)? {
+        let entry = view.decode_audit_entry(row?.1.value())?;
+        let [old, new] = *entry.subjects.as_slice() else { continue };
+        let replaces =
+            entry.decision == "done" && entry.operation == AuditOperation::Supersede.name();
+        if !replaces || !gone.contains(&old) {
+            continue;
+        }
+        match view.sequence_of(&new)? {
+            Some(at) => return Ok(Some((at, entry))),
+            // Later entries tell of it.
+            None => gone = names(new),
         }
     }
-    Ok(first)
+    Ok(None)
 }
 
 /// The audit entry that tells how one version of a consent took the place of another. The older one may

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use grainstore_format::ContentAddress;
+use grainstore_format::{ContentAddress, GrainType};
 use grainstore_index::Sequence;
 
 use super::conflict::{ConflictSubject, Conflicts};
@@ -63,10 +63,10 @@ impl WritePlan<'_> {
         author: &Principal,
         conflicts: &mut Conflicts,
     ) -> Result<()> {
-        let mut weakest: Option<(ClaimSupport, Sequence)> = None;
+        let mut weakest: Option<((bool, ClaimSupport), Sequence)> = None;
         let mut at = start;
         while let Some(next) = self.successor_of(at)? {
-            let founded = self.claim_support(at, next)?;
+            let founded = (self.is_consent_of_before(at)?, self.claim_support(at, next)?);
             if weakest.is_none_or(|(least, _)| founded < least) {
                 weakest = Some((founded, at));
             }
@@ -88,6 +88,14 @@ impl WritePlan<'_> {
         conflicts.record(address, ConflictSubject::Supersession, why);
         self.audit.push(supersession_record(&address, &by, author, Vec::new(), true));
         Ok(())
+    }
+
+    /// Returns `true` if the successor of a consent is what it was before the import: no file undoes that.
+    fn is_consent_of_before(&self, at: Sequence) -> Result<bool> {
+        let was_so = at <= self.view.last_sequence()?
+            && self.view.state_at(at)?.superseded_by == self.state(at)?.superseded_by;
+        Ok(was_so
+            && self.with_grain(at, |_, grain| Ok(grain.grain_type() == GrainType::Consent))?)
     }
 
     /// Returns the sequence of the grain that superseded this one.

@@ -3,7 +3,7 @@
 //!
 //! There is no second set of rules: a claim is decided like the call with the same effect.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use grainstore_format::container::ManifestEntry;
 use grainstore_format::{
@@ -18,8 +18,8 @@ use super::protection::parent_addresses;
 use super::roots::merge_roots;
 use super::supersede::{known_since, supersession_record};
 use super::withdrawal::{
-    GRANTED_ANEW, SUCCESSOR_GONE, check_fits_grant, is_withdrawn_by_third_party, withdrawal_rules,
-    withdrawn_grant, withdraws_as_third_party,
+    GRANTED_ANEW, SUCCESSOR_GONE, Withdrawer, check_fits_grant, is_withdrawn_by_third_party,
+    withdrawal_rules, withdrawn_grant,
 };
 use super::{
     PreparedGrain, Principal, StateChange, UncommittedLog, WritePlan, implicit_supersession,
@@ -278,13 +278,11 @@ impl<'v> WritePlan<'v> {
         if withdrawn_grant(grain) == Some(claim.address) {
             let named = row.sequence;
             let (head, row, fits) = self.withdrawal_target(claim.address, row, grain)?;
-            let needs_review = is_withdrawn_by_third_party(prepared, author);
+            let who = Withdrawer::of(prepared, author);
+            let needs_review = who == Withdrawer::ThirdParty;
             return match fits {
                 Err(error) => stays(vec!["withdrawal"], true, &error.to_string()),
-                Ok(())
-                    if !self.may_end(&row, needs_review)?
-                        || self.is_of_chain((named, &head), &by)? =>
-                {
+                Ok(()) if !self.has_effect(&by, named, (&head, &row), who)? => {
                     stays(vec!["earlier"], false, "it was withdrawn before")
                 }
                 Ok(()) => {
@@ -298,6 +296,13 @@ impl<'v> WritePlan<'v> {
         let is_protected = has_protector(&gathered);
         if let Err(error) = implicit_supersession::check_successor(&claim.address, &row, grain) {
             return stays(vec![], is_protected, &error.to_string());
+        }
+        // Of other types a circle is undone where the grains bear it out least.
+        if grain.grain_type() == GrainType::Consent
+            && let Some(at) = self.locate(&by)?
+            && self.leads_to(at, &claim.address, &mut HashMap::new())? == Some(true)
+        {
+            return stays(vec!["earlier"], is_protected, "its supersession would run in a circle");
         }
         let parties = (&claim.address, &row);
         let signer = proofs.signer.as_deref();
@@ -476,9 +481,9 @@ impl<'v> WritePlan<'v> {
     ) -> Result<()> {
         let (address, withdrawal) =
             self.with_grain(sequence, |address, grain| Ok((address, grain.to_grain()?)))?;
+        let who = Withdrawer::of_grain(&withdrawal, signer, author);
         if sequence > before {
-            let by_third_party = withdraws_as_third_party(&withdrawal, signer, author);
-            self.mark_for_review(sequence, by_third_party)?;
+            self.mark_for_review(sequence, who == Withdrawer::ThirdParty)?;
         }
         let Some((grant, row)) = self.grant_of(&withdrawal, author)? else { return Ok(()) };
         let named = row.sequence;
@@ -491,8 +496,7 @@ impl<'v> WritePlan<'v> {
             }
             Err(error) => return Err(error),
         }
-        let by_third_party = withdraws_as_third_party(&withdrawal, signer, author);
-        if self.may_end(&row, by_third_party)? && !self.is_of_chain((named, &grant), &address)? {
+        if self.has_effect(&address, named, (&grant, &row), who)? {
             if row.sequence > before {
                 self.end_without_record(&row, address)?;
             } else {

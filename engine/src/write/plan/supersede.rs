@@ -16,7 +16,7 @@ use crate::state::view::GrainRow;
 
 use super::protection::GatheredProtectors;
 use super::roots::merge_roots;
-use super::withdrawal::{GRANTED_ANEW, is_withdrawn_by_third_party};
+use super::withdrawal::{GRANTED_ANEW, is_withdrawn_by_third_party, withdrawn_grant};
 use super::{PARENTS_FIELD, PreparedGrain, Principal, WritePlan, implicit_supersession};
 
 /// The replacement made by a staged grain.
@@ -130,6 +130,8 @@ impl WritePlan<'_> {
         }
         self.check_ownership(Some(old), &new, author)?;
         self.check_dependencies(&new.grain, author)?;
+        // A withdrawal is marked when it comes, and not again: the mark puts off what it erases.
+        let is_marked = self.locate(&address)?.is_none() || withdrawn_grant(&new.grain).is_none();
         let to_review =
             self.check_rules(Some(old), &new, author)? || is_withdrawn_by_third_party(&new, author);
         self.upgrade_envelope(&new, author)?;
@@ -138,7 +140,7 @@ impl WritePlan<'_> {
         let is_goal = new.grain.grain_type() == GrainType::Goal;
         let released = is_goal && !decision.keeps_older_policies;
         let sequence = self.stage_successor(new, Replacement { old: *old, released })?;
-        self.mark_for_review(sequence, decision.needs_review || to_review)?;
+        self.mark_for_review(sequence, is_marked && (decision.needs_review || to_review))?;
         self.end_grain(&row, address)?;
         let mut rules = decision.names();
         rules.extend(anew.then_some(GRANTED_ANEW));

@@ -46,19 +46,19 @@ impl WritePlan<'_> {
             let what = "a new grant that names a prior consent replaces it".to_owned();
             return Err(self.implicit_supersession_error(&replaced, &new, author, what)?);
         }
-        let by_third_party = is_withdrawn_by_third_party(&new, author);
+        let who = Withdrawer::of(&new, author);
         let Some((prior, row)) = grant else {
             let sequence = self.stage(new, None)?;
-            self.mark_for_review(sequence, by_third_party)?;
+            self.mark_for_review(sequence, who == Withdrawer::ThirdParty)?;
             return Ok(PutOutcome::Added(address));
         };
         let (head, row, fits) = self.withdrawal_target(prior, row, &new.grain)?;
         if let Err(error) = fits {
             return Err(self.withdrawal_refusal(&head, &address, author, error)?);
         }
-        let ends = self.may_end(&row, by_third_party)?;
+        let ends = self.may_end(&row, who)?;
         let sequence = self.stage(new, Some(Replacement::new(&head)))?;
-        self.mark_for_review(sequence, by_third_party)?;
+        self.mark_for_review(sequence, who == Withdrawer::ThirdParty)?;
         if ends {
             self.end_withdrawn((&head, &row), address, author)?;
         }
@@ -80,11 +80,8 @@ impl WritePlan<'_> {
         let Some(row) = self.visible(&prior, author)? else { return Ok(()) };
         let named = row.sequence;
         let (head, row, fits) = self.withdrawal_target(prior, row, grain)?;
-        let by_third_party = withdraws_as_third_party(grain, signer, author);
-        if fits.is_ok()
-            && self.may_end(&row, by_third_party)?
-            && !self.is_of_chain((named, &head), withdrawal)?
-        {
+        let who = Withdrawer::of_grain(grain, signer, author);
+        if fits.is_ok() && self.has_effect(withdrawal, named, (&head, &row), who)? {
             self.end_withdrawn((&head, &row), *withdrawal, author)?;
         }
         Ok(())
@@ -137,41 +134,62 @@ impl WritePlan<'_> {
                 is_doubtful = true;
                 continue;
             }
-            let by_third_party = self.state(at)?.needs_review;
-            if !self.may_end(&ended, by_third_party)?
-                || self.is_of_chain((row.sequence, &head), &address)?
-            {
-                return Ok(());
-            }
-            return self.end_withdrawn((&head, &ended), address, author);
+            let who = match self.state(at)?.needs_review {
+                true => Withdrawer::ThirdParty,
+                false => Withdrawer::Grantee,
+            };
+            return match self.has_effect(&address, row.sequence, (&head, &ended), who)? {
+                true => self.end_withdrawn((&head, &ended), address, author),
+                false => Ok(()),
+            };
         }
         self.mark_for_review(row.sequence, is_doubtful)
     }
 
     /// Returns `true` if a withdrawal can end this last version of a grant. What takes the place of a version that
-    /// was erased is for the parties and the operator.
-    pub(super) fn may_end(&self, head: &GrainRow, by_third_party: bool) -> Result<bool> {
-        let is_gone = match head.state.superseded_by {
-            Some(next) => self.view.has_erased_grain(&next)?,
-            None => false,
-        };
-        let is_for_parties = by_third_party && is_gone;
-        Ok(!is_for_parties && !has_ended(head)?)
+    /// was erased, or of what ended a withdrawal elsewhere, is for the subject and the operator.
+    fn may_end(&self, head: &GrainRow, who: Withdrawer) -> Result<bool> {
+        let Some(next) = head.state.superseded_by else { return Ok(!has_ended(head)?) };
+        let withdraws = with_fields(&head.blob, |grain| Ok(is_withdrawal(grain)))?;
+        let is_for_subject = withdraws || self.view.has_erased_grain(&next)?;
+        Ok(who == Withdrawer::SubjectOrOperator || !is_for_subject)
     }
 
-    /// Returns `true` if a withdrawal is among the versions of a grant, from the one it names on: it ended one of
-    /// them, and the versions after it are a new grant. Also if it leads to the last version from elsewhere: it
-    /// cannot end what replaced it.
-    pub(super) fn is_of_chain(
+    /// Returns `true` if a stored withdrawal replaced another consent than one of the versions from the named one on.
+    fn replaced_another(&self, withdrawal: Sequence, named: Sequence) -> Result<bool> {
+        let (address, others) =
+            self.with_grain(withdrawal, |address, grain| Ok((address, parent_addresses(grain))))?;
+        for other in others {
+            let Some(at) = self.locate(&other)? else { continue };
+            if self.state(at)?.superseded_by == Some(address)
+                && self.leads_to(named, &other, &mut HashMap::new())? != Some(true)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns `true` if a stored withdrawal ends the last version `head` of the grant that it names. It does not if
+    /// it is among the versions from the named one on: it ended one of them, and those after it are a new grant. Nor
+    /// if it leads to the last version from elsewhere: it cannot end what replaced it.
+    pub(super) fn has_effect(
         &self,
-        (named, head): (Sequence, &ContentAddress),
         withdrawal: &ContentAddress,
+        named: Sequence,
+        (head, row): (&ContentAddress, &GrainRow),
+        who: Withdrawer,
     ) -> Result<bool> {
         let leads = |from, to: &ContentAddress| {
             Ok::<_, Error>(self.leads_to(from, to, &mut HashMap::new())? != Some(false))
         };
-        let leads_to_head = self.locate(withdrawal)?.map(|at| leads(at, head)).transpose()?;
-        Ok(leads_to_head.unwrap_or_default() || leads(named, withdrawal)?)
+        if let Some(at) = self.locate(withdrawal)?
+            && (leads(at, head)?
+                || (who == Withdrawer::ThirdParty && self.replaced_another(at, named)?))
+        {
+            return Ok(false);
+        }
+        Ok(self.may_end(row, who)? && !leads(named, withdrawal)?)
     }
 
     /// Returns the sequences of the withdrawals that name this grant, in log order.
@@ -286,9 +304,14 @@ impl WritePlan<'_> {
         {
             return Ok(());
         }
-        for parent in parents(new).iter().filter(|parent| *parent != old) {
-            let Some(at) = self.locate(parent)? else { continue };
-            if self.with_grain(at, |_, grain| Ok(grain.grain_type() == GrainType::Consent))? {
+        let named = withdrawn_grant(new);
+        for other in parents(new).into_iter().chain(named).filter(|other| other != old) {
+            let Some(at) = self.locate(&other)? else { continue };
+            let is_consent =
+                self.with_grain(at, |_, it| Ok(it.grain_type() == GrainType::Consent))?;
+            let is_older =
+                named == Some(other) && self.leads_to(at, old, &mut HashMap::new())? == Some(true);
+            if is_consent && !is_older {
                 let message =
                     "one consent in the place of several is for their subject and the operator";
                 return Err(Error::new(ErrorKind::InvalidationDenied, message));
@@ -381,22 +404,37 @@ pub(crate) const SUCCESSOR_GONE: &str = "successor_gone";
 /// others granted in between.
 pub(crate) const GRANTED_ANEW: &str = "granted_anew";
 
-/// Returns `true` if a grain is a withdrawal of consent by a third party, without a signature of its subject. It
-/// is honoured all the same and marked for review.
-pub(super) fn is_withdrawn_by_third_party(new: &PreparedGrain, author: &Principal) -> bool {
-    let signer = new.proofs.signer.as_deref();
-    withdraws_as_third_party(&new.grain, signer, author)
+/// Who withdraws a consent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Withdrawer {
+    /// Its subject, by actor or signature, or the operator.
+    SubjectOrOperator,
+    Grantee,
+    /// Anybody else: the withdrawal is honoured all the same and marked for review.
+    ThirdParty,
 }
 
-/// Like [`is_withdrawn_by_third_party`], of a grain whose valid signature is by `signer`.
-pub(super) fn withdraws_as_third_party(
-    grain: &Grain,
-    signer: Option<&str>,
-    author: &Principal,
-) -> bool {
-    grain.grain_type() == GrainType::Consent
-        && grain.flag("is_withdrawal") == Some(true)
-        && !is_authorized_by(grain, signer, author, &["subject_did", "grantee_did"])
+impl Withdrawer {
+    pub(super) fn of(new: &PreparedGrain, author: &Principal) -> Self {
+        Self::of_grain(&new.grain, new.proofs.signer.as_deref(), author)
+    }
+
+    /// Who withdraws by a grain whose valid signature is by `signer`.
+    pub(super) fn of_grain(grain: &Grain, signer: Option<&str>, author: &Principal) -> Self {
+        let is = |parties: &[&str]| is_authorized_by(grain, signer, author, parties);
+        match (is(&["subject_did"]), is(&["grantee_did"])) {
+            (true, _) => Self::SubjectOrOperator,
+            (false, true) => Self::Grantee,
+            (false, false) => Self::ThirdParty,
+        }
+    }
+}
+
+/// Returns `true` if a grain is a withdrawal of consent by a third party.
+pub(super) fn is_withdrawn_by_third_party(new: &PreparedGrain, author: &Principal) -> bool {
+    new.grain.grain_type() == GrainType::Consent
+        && new.grain.flag("is_withdrawal") == Some(true)
+        && Withdrawer::of(new, author) == Withdrawer::ThirdParty
 }
 
 /// Returns `true` if a consent is written by the operator or one of these parties, or signed by its subject.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::engine::cal::{Predicate, Query, Visibility};
-use super::engine::format::{ContentAddress, Encoding, EpochMs, GrainState};
+use super::engine::format::{ContentAddress, Encoding, EpochMs, GrainState, GrainType};
 use super::engine::{ExportOptions, ImportOptions, Session, VerificationStatus as Status};
 use super::files::{Stated, container, state, superseded};
 use super::kit::agree::same;
@@ -339,10 +339,27 @@ fn judge(
     let fits = known.grain.grain_type() == new.grain_type() && rules::parents(new).contains(&old);
     let is_later = known.superseded_by.is_some() && known.ended.is_none_or(|ended| at >= ended);
     let (broken, asks_review) = model.broken_policies(namespace, now, &old, new);
+    // The versions that an earlier supersession would displace are asked, too.
+    let (mut displaces, mut displaced_asks, mut next) = (true, false, known.superseded_by);
+    while let Some(version) = next {
+        let is_consent = new.grain_type() == GrainType::Consent && namespace.is_some();
+        let Some(later) = model.find(&version).filter(|_| !is_consent) else {
+            displaces = false;
+            break;
+        };
+        let (broken, asks) = model.broken_policies(namespace, now, &version, new);
+        displaces &= broken.is_empty();
+        displaced_asks |= asks;
+        next = later.superseded_by;
+    }
     match () {
-        () if !fits || is_later => Claimed::Refused { is_protected },
+        () if !fits => Claimed::Refused { is_protected },
+        () if model.merges_consents(namespace, &old, new) => {
+            Claimed::Refused { is_protected: true }
+        }
+        () if is_later || !displaces => Claimed::Refused { is_protected },
         () if !broken.is_empty() => Claimed::Refused { is_protected: true },
-        () => Claimed::Applied { asks_review },
+        () => Claimed::Applied { asks_review: asks_review || displaced_asks },
     }
 }
 

@@ -144,7 +144,8 @@ fn a_withdrawal_by_others_is_marked_however_it_comes() {
     );
     let taken = stranger.supersede(&own.address(), consent(3000, &named), Some("why")).unwrap();
     let grant = place.session.put(consent(1000, "")).unwrap().address();
-    assert_eq!(place.state(&grant).superseded_by, Some(taken));
+    // One that replaced something else ends no other consent.
+    assert_eq!(place.state(&grant).superseded_by, None);
     assert!(place.state(&taken).needs_review);
 }
 
@@ -294,7 +295,10 @@ fn no_grant_comes_in_the_place_of_several_and_no_chain_runs_in_a_circle() {
     };
     let taken =
         format!(r#", "is_withdrawal": true, "prior_consent": "{grant}"{}"#, parents(&[own]));
-    let taken = stranger.supersede(&own, consent(3000, &taken), Some("why")).unwrap();
+    let taken = consent(3000, &taken);
+    let refused = stranger.supersede(&own, taken.clone(), Some("why")).unwrap_err();
+    assert_eq!(refused.code(), "ERR_INVALIDATION_DENIED");
+    let taken = place.session.supersede(&own, taken, Some("why")).unwrap();
     let both = consent(4000, &parents(&[taken, grant]));
     let refused = stranger.supersede(&taken, both.clone(), Some("why")).unwrap_err();
     assert_eq!(refused.code(), "ERR_INVALIDATION_DENIED");
@@ -315,21 +319,25 @@ fn no_grant_comes_in_the_place_of_several_and_no_chain_runs_in_a_circle() {
 fn a_withdrawal_that_lay_without_effect_hastens_nothing_when_it_has_one() {
     let (place, clock) = place();
     let stranger = acting(&place.store, STRANGER);
-    let grant = place.session.put(consent(1000, "")).unwrap().address();
+    let grant = place.session.put(consent(1000, r#", "user_id": "ann""#)).unwrap().address();
     let rests = format!(
         r#", "processing_basis": "{grant}", "invalidation_policy": {{"mode": "consent_cascade"}}"#
     );
     place.session.put(belief("tea", 2000, &rests)).unwrap();
     stranger.contradict(&grant, "so", None).unwrap();
-    let own = consent(500, r#", "invalidation_policy": {"mode": "open"}"#);
-    let own = stranger.put(own).unwrap().address();
-    let taken = format!(
-        r#", "is_withdrawal": true, "prior_consent": "{grant}", "derived_from": ["{own}"]"#
-    );
-    let taken = stranger.supersede(&own, consent(3000, &taken), Some("why")).unwrap();
+    // Who puts it first does not see the grant.
+    let bob = place.store.session(SessionOptions {
+        user_id: Some("bob".to_owned()),
+        actor: Some(STRANGER.to_owned()),
+        ..SessionOptions::default()
+    });
+    let named = format!(r#", "is_withdrawal": true, "prior_consent": "{grant}", "user_id": "bob""#);
+    let taken = consent(3000, &named);
+    bob.put(taken.clone()).unwrap();
+    assert_eq!(place.state(&grant).superseded_by, None);
     clock.set(EpochMs::new(NOW + 30 * DAY));
-    let taken = place.session.get(&taken).unwrap().blob;
-    stranger.put(grainstore::Offer::Blob(taken)).unwrap();
+    stranger.put(taken.clone()).unwrap();
+    assert_eq!(place.state(&grant).superseded_by, Some(address(&taken)));
     assert_eq!(place.session.sweep().unwrap().erased, 0);
     clock.set(EpochMs::new(NOW + 59 * DAY));
     assert_eq!(place.session.sweep().unwrap().erased, 1);
@@ -355,5 +363,58 @@ fn whoever_is_erased_takes_no_due_erasure_along_and_opens_no_withdrawal_to_other
     assert_eq!(shown(&place, &rests), Err("ERR_WITHDRAWN"));
     place.session.lift_hold(&rests, "over", None).unwrap();
     assert_eq!(place.session.sweep().unwrap().erased, 1);
+    place.verify();
+}
+
+#[test]
+fn the_audit_log_leads_over_versions_that_were_erased() {
+    let cascades = |grant: &ContentAddress| {
+        let mode = r#""invalidation_policy": {"mode": "consent_cascade"}"#;
+        format!(r#", "processing_basis": "{grant}", {mode}"#)
+    };
+    let (place, _) = place();
+    let grant = place.session.put(consent(1000, "")).unwrap().address();
+    let rests = place.session.put(belief("tea", 2000, &cascades(&grant))).unwrap().address();
+    let (mut last, mut versions) = (grant, Vec::new());
+    for at in [2500, 2600, 2700] {
+        let renewed = consent(at, r#", "user_id": "mallory""#);
+        last = place.session.supersede(&last, renewed, Some("again")).unwrap();
+        versions.push(last);
+    }
+    place.session.hold(&rests, "asked").unwrap();
+    // A withdrawal between others that names a version stands for nothing.
+    let stray = grain(&format!(
+        r#""type": "consent", "subject_did": "did:web:eve", "grantee_did": "did:web:eve2",
+           "scope": ["store"], "created_at": 2800, "is_withdrawal": true, "prior_consent": "{}",
+           "user_id": "eve""#,
+        ContentAddress::of(b"to come")
+    ));
+    acting(&place.store, "did:web:eve").put(stray).unwrap();
+    place.session.put(withdrawal(3000, &versions[2])).unwrap();
+    place.session.erase_user("mallory", "asked", &grainstore::EraseOptions::new()).unwrap();
+    assert_eq!(shown(&place, &rests), Err("ERR_WITHDRAWN"));
+    place.session.lift_hold(&rests, "over", None).unwrap();
+    assert_eq!(place.session.sweep().unwrap().erased, 1);
+    place.verify();
+}
+
+#[test]
+fn what_was_granted_anew_over_an_erased_version_is_not_swept() {
+    let (place, _) = place();
+    let grant = place.session.put(consent(1000, "")).unwrap().address();
+    let rests = format!(
+        r#", "processing_basis": "{grant}", "invalidation_policy": {{"mode": "consent_cascade"}}"#
+    );
+    let rests = place.session.put(belief("tea", 2000, &rests)).unwrap().address();
+    let renewed = consent(2500, r#", "user_id": "mallory""#);
+    acting(&place.store, STRANGER).supersede(&grant, renewed, Some("again")).unwrap();
+    place.session.erase_user("mallory", "asked", &grainstore::EraseOptions::new()).unwrap();
+    // Only the subject and the operator take the place of what was erased.
+    let by_grantee = acting(&place.store, "did:web:shop").put(withdrawal(2900, &grant)).unwrap();
+    assert_ne!(place.state(&grant).superseded_by, Some(by_grantee.address()));
+    let taken = place.session.put(withdrawal(3000, &grant)).unwrap().address();
+    place.session.supersede(&taken, consent(4000, ""), Some("she said so")).unwrap();
+    assert_eq!(place.session.sweep().unwrap().erased, 0);
+    assert_eq!(shown(&place, &rests), Ok(()));
     place.verify();
 }

@@ -301,6 +301,7 @@ impl<'v> WritePlan<'v> {
             let mut added = Vec::new();
             for (at, grain) in grains.into_iter().enumerate() {
                 let told = plan.audit.len();
+                let is_consent = grain.grain.grain_type() == GrainType::Consent;
                 let put = plan.put_one(grain, same_fact, author);
                 let put = put.map_err(|e| if count > 1 { e.with_batch_index(at) } else { e })?;
                 // A supersession has an audit entry of its own.
@@ -309,7 +310,9 @@ impl<'v> WritePlan<'v> {
                 {
                     added.push(address);
                 }
-                if let PutOutcome::Added(new) | PutOutcome::Replaced { new, .. } = put {
+                if let PutOutcome::Added(new) | PutOutcome::Replaced { new, .. } = put
+                    && is_consent
+                {
                     plan.apply_earlier_withdrawals(&new, author)?;
                 }
                 puts.push(put);
@@ -335,9 +338,10 @@ impl<'v> WritePlan<'v> {
         author: &Principal,
     ) -> Result<ContentAddress> {
         self.all_or_nothing(|plan| {
+            let is_consent = new.grain.grain_type() == GrainType::Consent;
             let was_here = plan.exists(&new.blob.address())?;
             let address = plan.supersede_one(old, new, author)?;
-            if !was_here {
+            if is_consent && !was_here {
                 plan.apply_earlier_withdrawals(&address, author)?;
             }
             Ok(address)

@@ -270,9 +270,9 @@ fn withdrawals_of(
 
 /// What became of a consent, step by step.
 fn steps(view: &View, grant: Sequence, now: EpochMs, known: &mut Steps) -> Result<Vec<Step>> {
-    let (mut at, most) = (grant, view.last_sequence()?.get());
+    let mut at = grant;
     let (mut steps, mut passed) = (Vec::new(), BTreeSet::from([grant]));
-    for _ in 0..=most {
+    loop {
         let next = match known.get(&at) {
             Some(next) => *next,
             None => {
@@ -282,11 +282,10 @@ fn steps(view: &View, grant: Sequence, now: EpochMs, known: &mut Steps) -> Resul
             }
         };
         // A chain that runs in a circle ends where it comes back.
-        let Some(next) = next.filter(|next| passed.insert(next.to)) else { break };
+        let Some(next) = next.filter(|next| passed.insert(next.to)) else { return Ok(steps) };
         steps.push(next);
         at = next.to;
     }
-    Ok(steps)
 }
 
 /// What took the place of the version at a place of the log, as far as it is here. A withdrawal that was
@@ -296,10 +295,10 @@ fn step(view: &View, from: Sequence, now: EpochMs) -> Result<Option<Step>> {
     let StateRecord { state, ended_by_entry: since } = view.state_record_at(from)?;
     let Some(next) = state.superseded_by else { return Ok(None) };
     let old = view.with_blob(from, |blob| Ok(ContentAddress::of(blob)))?;
-    let (to, entry) = match view.sequence_of(&next)? {
-        Some(to) => (to, entry_of(view, since, (from, to), (&old, &next))?),
+    let (to, stated, entry) = match view.sequence_of(&next)? {
+        Some(to) => (to, state.system_valid_to, entry_of(view, since, (from, to), (&old, &next))?),
         None if view.has_erased_grain(&next)? => match version_after(view, next, since)? {
-            Some((to, entry)) => (to, Some(entry)),
+            Some((to, entry)) => (to, Some(entry.time), Some(entry)),
             None => return Ok(None),
         },
         None => return Ok(None),
@@ -308,7 +307,7 @@ fn step(view: &View, from: Sequence, now: EpochMs) -> Result<Option<Step>> {
         with_fields(blob, |grain| Ok((is_withdrawal(grain), grain.int("created_at"))))
     })?;
     // A file may state an end that lies ahead, which is no reason to wait for it.
-    let stated = state.system_valid_to.filter(|stated| *stated <= now);
+    let stated = stated.filter(|stated| *stated <= now);
     let stated = stated.unwrap_or_else(|| EpochMs::new(created.unwrap_or_default()).min(now));
     let needs_review = view.state_at(to)?.needs_review;
     let told = entry.as_ref().map_or(stated, |entry| entry.time);

@@ -276,20 +276,7 @@ impl<'v> WritePlan<'v> {
         let signer = prepared.proofs.signer.clone();
         let proofs = Proofs { cosigners: claim.cosigners.clone(), signer, failure: None };
         if withdrawn_grant(grain) == Some(claim.address) {
-            let named = row.sequence;
-            let (head, row, fits) = self.withdrawal_target(claim.address, row, grain)?;
-            let who = Withdrawer::of(prepared, author);
-            let needs_review = who == Withdrawer::ThirdParty;
-            return match fits {
-                Err(error) => stays(vec!["withdrawal"], true, &error.to_string()),
-                Ok(()) if !self.has_effect(&by, named, (&head, &row), who)? => {
-                    stays(vec!["earlier"], false, "it was withdrawn before")
-                }
-                Ok(()) => {
-                    let rules = withdrawal_rules(&row);
-                    Ok(ClaimDecision::Allowed { row, rules, needs_review })
-                }
-            };
+            return self.decide_withdrawal_claim(claim, by, row, (prepared, author));
         }
         let (decision, gathered) =
             self.decide_supersession(&claim.address, &row, grain, &proofs, author)?;
@@ -331,6 +318,34 @@ impl<'v> WritePlan<'v> {
         let anew = self.is_granted_anew(&row, grain, proofs.signer.as_deref(), author)?;
         rules.extend(anew.then_some(GRANTED_ANEW));
         Ok(ClaimDecision::Allowed { row, rules, needs_review })
+    }
+
+    /// Decides a claim that a withdrawal superseded the grant that it names: it ends the last version, as a put of
+    /// it would.
+    fn decide_withdrawal_claim(
+        &self,
+        claim: &ManifestClaim,
+        by: ContentAddress,
+        row: GrainRow,
+        (prepared, author): (&PreparedGrain, &Principal),
+    ) -> Result<ClaimDecision> {
+        let named = row.sequence;
+        let (head, row, fits) = self.withdrawal_target(claim.address, row, &prepared.grain)?;
+        let who = Withdrawer::of(prepared, author);
+        let stays = |rule, is_protected, why: String| {
+            Ok(ClaimDecision::Rejected { rules: vec![rule], is_protected, why })
+        };
+        match fits {
+            Err(error) => stays("withdrawal", true, error.to_string()),
+            Ok(()) if !self.has_effect(&by, named, (&head, &row), who)? => {
+                stays("earlier", false, "it was withdrawn before".to_owned())
+            }
+            Ok(()) => Ok(ClaimDecision::Allowed {
+                rules: withdrawal_rules(&row),
+                row,
+                needs_review: who == Withdrawer::ThirdParty,
+            }),
+        }
     }
 
     /// Decides whether an earlier supersession may take the place of the one there is, and whether it asks for

@@ -131,7 +131,7 @@ impl WritePlan<'_> {
         self.check_ownership(Some(old), &new, author)?;
         self.check_dependencies(&new.grain, author)?;
         // A withdrawal is marked when it comes, and not again: the mark puts off what it erases.
-        let is_marked = self.locate(&address)?.is_none() || withdrawn_grant(&new.grain).is_none();
+        let is_marked = withdrawn_grant(&new.grain).is_none() || self.locate(&address)?.is_none();
         let to_review =
             self.check_rules(Some(old), &new, author)? || is_withdrawn_by_third_party(&new, author);
         self.upgrade_envelope(&new, author)?;

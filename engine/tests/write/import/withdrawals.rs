@@ -102,6 +102,12 @@ fn granted(place: &Place) -> (ContentAddress, ContentAddress) {
     (grant, place.session.put(belief("tea", 2000, &rests)).unwrap().address())
 }
 
+/// The fields of a grain that ends with a grant.
+fn cascades(grant: &ContentAddress) -> String {
+    let mode = r#""invalidation_policy": {"mode": "consent_cascade"}"#;
+    format!(r#", "processing_basis": "{grant}", {mode}"#)
+}
+
 fn shown(place: &Place, address: &ContentAddress) -> Result<(), &'static str> {
     place.session.get(address).map(drop).map_err(|error| error.code())
 }
@@ -271,9 +277,7 @@ fn no_mark_on_a_withdrawal_puts_off_what_it_erases() {
     for mark in ways {
         let (place, _) = place();
         let grant = place.session.put(consent(1000, "")).unwrap().address();
-        let rests = format!(
-            r#", "processing_basis": "{grant}", "invalidation_policy": {{"mode": "consent_cascade"}}"#
-        );
+        let rests = cascades(&grant);
         place.session.put(belief("tea", 2000, &rests)).unwrap();
         let taken = place.session.put(withdrawal(3000, &grant)).unwrap().address();
         let _ = mark(&acting(&place.store, STRANGER), &taken);
@@ -320,9 +324,7 @@ fn a_withdrawal_that_lay_without_effect_hastens_nothing_when_it_has_one() {
     let (place, clock) = place();
     let stranger = acting(&place.store, STRANGER);
     let grant = place.session.put(consent(1000, r#", "user_id": "ann""#)).unwrap().address();
-    let rests = format!(
-        r#", "processing_basis": "{grant}", "invalidation_policy": {{"mode": "consent_cascade"}}"#
-    );
+    let rests = cascades(&grant);
     place.session.put(belief("tea", 2000, &rests)).unwrap();
     stranger.contradict(&grant, "so", None).unwrap();
     // Who puts it first does not see the grant.
@@ -347,9 +349,7 @@ fn a_withdrawal_that_lay_without_effect_hastens_nothing_when_it_has_one() {
 fn whoever_is_erased_takes_no_due_erasure_along_and_opens_no_withdrawal_to_others() {
     let (place, _) = place();
     let grant = place.session.put(consent(1000, "")).unwrap().address();
-    let rests = format!(
-        r#", "processing_basis": "{grant}", "invalidation_policy": {{"mode": "consent_cascade"}}"#
-    );
+    let rests = cascades(&grant);
     let rests = place.session.put(belief("tea", 2000, &rests)).unwrap().address();
     let renewed = consent(2500, r#", "user_id": "mallory""#);
     place.session.supersede(&grant, renewed, Some("again")).unwrap();
@@ -368,10 +368,6 @@ fn whoever_is_erased_takes_no_due_erasure_along_and_opens_no_withdrawal_to_other
 
 #[test]
 fn the_audit_log_leads_over_versions_that_were_erased() {
-    let cascades = |grant: &ContentAddress| {
-        let mode = r#""invalidation_policy": {"mode": "consent_cascade"}"#;
-        format!(r#", "processing_basis": "{grant}", {mode}"#)
-    };
     let (place, _) = place();
     let grant = place.session.put(consent(1000, "")).unwrap().address();
     let rests = place.session.put(belief("tea", 2000, &cascades(&grant))).unwrap().address();
@@ -402,9 +398,7 @@ fn the_audit_log_leads_over_versions_that_were_erased() {
 fn what_was_granted_anew_over_an_erased_version_is_not_swept() {
     let (place, _) = place();
     let grant = place.session.put(consent(1000, "")).unwrap().address();
-    let rests = format!(
-        r#", "processing_basis": "{grant}", "invalidation_policy": {{"mode": "consent_cascade"}}"#
-    );
+    let rests = cascades(&grant);
     let rests = place.session.put(belief("tea", 2000, &rests)).unwrap().address();
     let renewed = consent(2500, r#", "user_id": "mallory""#);
     acting(&place.store, STRANGER).supersede(&grant, renewed, Some("again")).unwrap();

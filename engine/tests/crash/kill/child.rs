@@ -54,8 +54,12 @@ pub(crate) fn lives(short: &[u64]) -> Vec<u64> {
 
 /// Says how many processes were killed in the middle of what they did. In a long run none would be no test.
 pub(crate) fn assert_some_were_cut_short(cut_short: usize) {
-    let is_long = long_rounds() > 0;
-    assert!(!is_long || cut_short > 0, "no process of a long run was killed in the middle");
+    assert!(!is_long_run() || cut_short > 0, "no process of a long run was killed in the middle");
+}
+
+/// Returns `true` for a run with more rounds than the suite's.
+pub(crate) fn is_long_run() -> bool {
+    long_rounds() > 0
 }
 
 fn long_rounds() -> u64 {

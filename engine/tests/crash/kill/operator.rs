@@ -13,7 +13,7 @@ use grainstore::{
 use tempfile::TempDir;
 
 use crate::kill::child::{
-    assert_some_were_cut_short, begin, kill_after, lives, store_of_child, told,
+    assert_some_were_cut_short, begin, is_long_run, kill_after, lives, store_of_child, told,
 };
 
 /// How long a process lives from the moment it begins, in milliseconds.
@@ -33,6 +33,8 @@ const BOB: &str = "bob";
 const GRAINS: usize = 40;
 /// Grains that are due for erasure: of two transactions.
 const DUE: usize = 1200;
+/// As many in a long run, which has to be killed between two of the transactions of a sweep.
+const DUE_IN_LONG_RUN: usize = 6200;
 
 fn options() -> OpenOptions {
     let clock = ManualClock::following();
@@ -220,7 +222,7 @@ fn a_sweep_that_is_killed_goes_on_when_the_store_is_next_open() {
         let has_ended = !kill_after(name, dir.path(), life).is_empty();
         let left = open_to_read(dir.path(), &due);
         assert!(!has_ended || left == 0, "{left} are left of a sweep that had ended");
-        cut_short += usize::from(left > 0 && left < DUE);
+        cut_short += usize::from(left > 0 && left < due.len());
         ended += usize::from(left == 0);
         let store = open(dir.path(), 0).unwrap();
         let session = operator(&store);
@@ -245,7 +247,7 @@ fn fill_with_due(directory: &Path) -> Vec<ContentAddress> {
     let session = operator(&store);
     let first = r#", "is_withdrawal": false, "created_at": 1"#;
     let grant = put(&session, consent(first));
-    let due = (0..DUE).map(|at| {
+    let due = (0..if is_long_run() { DUE_IN_LONG_RUN } else { DUE }).map(|at| {
         let json = format!(
             r#"{{"type": "belief", "subject": "due", "relation": "is", "object": "due {at}",
                 "confidence": 1, "created_at": 5, "user_id": "{ANN}", "processing_basis": "{grant}",

@@ -5,6 +5,14 @@
 use grainstore_format::{EpochMs, GrainState, GrainType, VerificationStatus};
 
 /// Namespaces a query reads, always within those of the session.
+///
+/// ```
+/// use grainstore_cal::Reach;
+///
+/// let work = Reach::Subtree("work".to_owned());
+/// assert!(work.contains("work:budget") && !work.contains("workshop"));
+/// assert!(!Reach::Exact("work".to_owned()).contains("work:budget"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Reach {
     /// All namespaces the session can see.
@@ -16,7 +24,7 @@ pub enum Reach {
     Subtree(String),
 }
 
-/// A time range in epoch milliseconds, both ends included.
+/// A time range in epoch milliseconds, both ends included, for [`Query::during`](crate::Query::during).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeRange {
     /// The first millisecond.
@@ -26,6 +34,16 @@ pub struct TimeRange {
 }
 
 /// The kinds of non-current grains that are included.
+///
+/// ```
+/// use grainstore_cal::Visibility;
+/// use grainstore_format::{EpochMs, GrainState};
+///
+/// let state = GrainState { contradicted: true, ..GrainState::default() };
+/// let now = EpochMs::new(1_768_471_200_000);
+/// assert!(!Visibility::default().admits(&state, now));
+/// assert!(Visibility::EVERYTHING.admits(&state, now));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Visibility {
     /// Includes superseded grains.
@@ -36,7 +54,7 @@ pub struct Visibility {
     pub retracted: bool,
 }
 
-/// The order in which grains are visited; ties by ascending address.
+/// The order in which a [`Query`](crate::Query) visits grains; ties by ascending address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// Newest first, by the grain's time.
@@ -47,6 +65,15 @@ pub enum Order {
 }
 
 /// A set of the ten standard grain types.
+///
+/// ```
+/// use grainstore_cal::TypeSet;
+/// use grainstore_format::GrainType;
+///
+/// let types = TypeSet::of(GrainType::Belief).or(TypeSet::of(GrainType::Goal));
+/// assert!(types.contains(GrainType::Goal) && !types.contains(GrainType::Event));
+/// assert_eq!(types.iter().count(), 2);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TypeSet(u16);
 
@@ -63,6 +90,11 @@ impl Reach {
 }
 
 /// Returns `true` if `namespace` is `root` or lies below it.
+///
+/// ```
+/// assert!(grainstore_cal::is_within("work:budget", "work"));
+/// assert!(!grainstore_cal::is_within("workshop", "work"));
+/// ```
 #[must_use]
 pub fn is_within(namespace: &str, root: &str) -> bool {
     namespace.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))

@@ -6,6 +6,17 @@ use std::time::{Duration, Instant};
 
 /// A cancellation handle that loops poll. Clones share the request to stop; clones of a handle with a
 /// deadline share the deadline as well.
+///
+/// ```
+/// use grainstore_cal::{CancelHandle, StopReason};
+/// use std::time::Duration;
+///
+/// let handle = CancelHandle::new();
+/// let part = handle.with_deadline(Duration::from_secs(60));
+/// assert_eq!(part.stop_reason(), None);
+/// handle.cancel();
+/// assert_eq!(part.check(), Err(StopReason::Cancelled));
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct CancelHandle {
     shared: Arc<CancelState>,
@@ -38,7 +49,7 @@ struct Looks {
     cancels_after: Option<u64>,
 }
 
-/// The reason a statement stopped.
+/// The reason a statement stopped, as its [`CancelHandle`] tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     /// The host asked for it.

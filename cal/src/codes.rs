@@ -5,7 +5,7 @@
 
 macro_rules! registry {
     ($($variant:ident $code:literal $title:literal $advice:literal;)+) => {
-        /// The kind of an error: one variant for each stable code of CAL appendix C.
+        /// The kind of an [`Error`](crate::Error): one variant for each stable code of CAL appendix C.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorKind {
@@ -113,7 +113,7 @@ registry! {
     UnsupportedVersion "CAL-E100" "unsupported CAL version" "write CAL/1, or leave the prefix out";
 }
 
-/// A warning beside an answer (CAL 22).
+/// A warning beside the answer of [`execute`](crate::execute) (CAL 22).
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Warning {

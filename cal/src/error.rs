@@ -11,16 +11,25 @@ use serde::Serialize;
 use crate::codes::ErrorKind;
 use crate::span::Span;
 
-/// Result type of this crate.
+/// Result type of this crate, with its [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error of CAL: stable code, message, position and suggestion.
 ///
 /// Serialises as the inner object of CAL 22.1; [`ErrorEnvelope`] adds the outer one.
+///
+/// ```
+/// if let Err(error) = grainstore_cal::parse("RECALL beleifs | LIMIT 5") {
+///     assert_eq!((error.code(), error.suggestion()), ("CAL-E003", "Did you mean \"beliefs\"?"));
+///     assert_eq!(error.position().map(|at| (at.line, at.col)), Some((1, 8)));
+///     assert_eq!(error.example_query(), Some("RECALL beliefs | LIMIT 5"));
+///     assert!(error.valid_values().contains(&"goals".into()));
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Error(Box<ErrorDetail>);
 
-/// Position of an error in the query.
+/// Position of an [`Error`] in the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Position {
     /// First byte, from 0.
@@ -33,7 +42,7 @@ pub struct Position {
     pub col: usize,
 }
 
-/// `{"error": {...}}`, the answer to a request that failed.
+/// `{"error": {...}}`, the answer to a request that failed with an [`Error`].
 #[derive(Debug, Serialize)]
 pub struct ErrorEnvelope<'e> {
     /// The error.
@@ -148,6 +157,16 @@ impl Error {
     ) -> Self {
         self.0.valid_values = values.into_iter().map(Into::into).collect();
         self
+    }
+
+    /// Replaces the suggestion by the list of the valid values.
+    pub(crate) fn suggest_valid(self) -> Self {
+        let suggestion = match self.0.valid_values.as_slice() {
+            [] => self.kind().advice().to_owned(),
+            [one] => format!("expected {one}"),
+            [most @ .., last] => format!("expected {} or {last}", most.join(", ")),
+        };
+        self.suggest(suggestion)
     }
 
     /// Computes line and column of the span in `source`.

@@ -12,6 +12,26 @@ use crate::error::Error;
 
 /// Receives the events of a streamed ASSEMBLE, in order, while it is assembled. Time spent in the listener
 /// does not count against the deadline of the statement, up to [`crate::ExecuteOptions::listener_timeout`].
+///
+/// ```
+/// use grainstore_cal::{Event, EventKind, EventListener};
+/// use std::ops::ControlFlow;
+///
+/// let mut text = String::new();
+/// let mut listener = |event: Event| {
+///     if let EventKind::Chunk { content, .. } = event.kind {
+///         text.push_str(&content);
+///     }
+///     ControlFlow::Continue(())
+/// };
+/// # let (chunk_index, tokens, budget_remaining) = (0, 4, 96);
+/// # let content = "alice prefers tea\n".to_owned();
+/// # let kind = EventKind::Chunk { chunk_index, content, tokens, budget_remaining };
+/// # let event = Event { assembly_id: "asm_0123456789abcdef".into(), kind };
+/// // `event` is a chunk of the text.
+/// assert!(listener.on_event(event).is_continue());
+/// assert_eq!(text, "alice prefers tea\n");
+/// ```
 pub trait EventListener {
     /// Called when the statement has been checked and may run. Events follow, the last of which says how it
     /// ended. If this is not called, there are no events.
@@ -35,7 +55,7 @@ impl<F: FnMut(Event) -> ControlFlow<()>> EventListener for F {
     }
 }
 
-/// The start of a stream.
+/// The start of a stream, passed to an [`EventListener`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamStart<'b> {
@@ -45,7 +65,8 @@ pub struct StreamStart<'b> {
     pub options: &'b str,
 }
 
-/// One event. Its JSON is an object of `type`, `assembly_id` and the fields of its kind.
+/// One event, passed to an [`EventListener`]. Its JSON is an object of `type`, `assembly_id` and the fields
+/// of its kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     /// `asm_` and 16 hex digits, derived from the query, its parameters, its format and the current time:
@@ -55,7 +76,7 @@ pub struct Event {
     pub kind: EventKind,
 }
 
-/// The kind of an event, with its fields.
+/// The kind of an event, with its fields, by which an [`EventListener`] tells events apart.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -146,6 +167,15 @@ pub enum EventKind {
 }
 
 /// A budget: an amount and its unit.
+///
+/// ```
+/// use grainstore_cal::{BudgetAmount, BudgetShare, EventKind};
+///
+/// let budget = BudgetAmount { amount: 500, unit: "tokens" };
+/// let share = BudgetShare { source: "beliefs".to_owned(), given: budget };
+/// let kind = EventKind::BudgetAllocated { allocations: vec![share] };
+/// assert_eq!(kind.name(), "budget_allocated");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct BudgetAmount {
     /// The number of units.
@@ -154,7 +184,8 @@ pub struct BudgetAmount {
     pub unit: &'static str,
 }
 
-/// The share of the budget allocated to a source; in JSON its key is the name of the unit.
+/// The share of the budget allocated to a source, a [`BudgetAmount`]; in JSON its key is the name of the
+/// unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetShare {
     /// The label of the source.
@@ -164,6 +195,15 @@ pub struct BudgetShare {
 }
 
 /// Disclosure levels of the grains of a source.
+///
+/// ```
+/// use grainstore_cal::{EventKind, LevelCounts};
+///
+/// let counts =
+///     LevelCounts { source: "beliefs".to_owned(), full: 0, standard: 3, summary: 1, omitted: 0 };
+/// let kind = EventKind::DisclosureDecided { levels: vec![counts] };
+/// assert_eq!(kind.name(), "disclosure_decided");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LevelCounts {
     /// The label of the source.
@@ -178,7 +218,7 @@ pub struct LevelCounts {
     pub omitted: u64,
 }
 
-/// Totals of a completed assembly.
+/// Totals of a completed assembly, in the last event that an [`EventListener`] receives.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AssemblySummary {
     /// Tokens of the text, by the token counter in use.

@@ -4,7 +4,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The direction in which links are followed.
+/// The direction in which an [`Expansion`] follows links.
+///
+/// ```
+/// use grainstore_cal::Direction;
+///
+/// assert!(Direction::Both.goes_out() && Direction::Both.goes_in());
+/// assert_eq!(Direction::Out.reversed(), Direction::In);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -41,7 +48,7 @@ impl Direction {
     }
 }
 
-/// A kind of link between two grains.
+/// A kind of link between two grains; [`Links`] is a set of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Link {
@@ -82,6 +89,14 @@ impl Link {
 }
 
 /// A set of kinds of links.
+///
+/// ```
+/// use grainstore_cal::{Link, Links};
+///
+/// assert!(Links::default().contains(Link::Reply) && !Links::default().contains(Link::Subject));
+/// let replies: Links = [Link::Reply].into_iter().collect();
+/// assert_eq!(replies.iter().map(Link::name).collect::<Vec<_>>(), ["reply"]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Links(u8);
 
@@ -122,6 +137,15 @@ impl FromIterator<Link> for Links {
 ///
 /// Grains on the path must be in the namespaces, of the user and in a state the query admits, at the time
 /// it asks about; its conditions on types, times and fields do not apply to them.
+///
+/// ```
+/// use grainstore_cal::{Direction, Expansion, Link, Links, Query};
+///
+/// let links: Links = [Link::DerivedFrom, Link::RelatedTo].into_iter().collect();
+/// let expansion = Expansion { links, direction: Direction::Out, ..Expansion::default() };
+/// let query = Query::default().searching("budget").expanding(expansion);
+/// assert_eq!(query.expansion().map(|expansion| expansion.hops), Some(1));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Expansion {
     /// Maximum links from an answer to an added grain: 1 to [`Expansion::MAX_HOPS`].

@@ -11,6 +11,28 @@ use crate::operation::CalOperation;
 
 /// Decides on every statement that passed the checker. It is asked about grains from several threads at
 /// once.
+///
+/// ```
+/// use grainstore_cal::{AdmissionGate, AdmissionRequest, MemoryError};
+/// use grainstore_format::Grain;
+/// # use grainstore_format::{EpochMs, EventBuilder};
+///
+/// struct Private;
+///
+/// impl AdmissionGate for Private {
+///     fn admit(&self, request: &AdmissionRequest) -> Result<(), MemoryError> {
+///         if request.tier == 0 { Ok(()) } else { Err(MemoryError::new("ERR_TIER", "read", "")) }
+///     }
+///     fn admit_whole_grain(&self, grain: &Grain) -> Result<(), MemoryError> {
+///         let refused = || MemoryError::new("ERR_POLICY", "a grain of a user", "SELECT fields");
+///         if grain.text("user_id").is_none() { Ok(()) } else { Err(refused()) }
+///     }
+/// }
+/// # let now = EpochMs::new(1_768_471_200_000);
+/// # let event = EventBuilder::new(now, "hi").user_id("alice").build()?;
+/// # assert!(Private.admit_whole_grain(&event).is_err_and(|error| error.code() == "ERR_POLICY"));
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 pub trait AdmissionGate: Sync {
     /// Decides if the statement may run.
     ///
@@ -31,7 +53,7 @@ pub trait AdmissionGate: Sync {
     }
 }
 
-/// Properties of a statement known before it runs.
+/// Properties of a statement known before it runs, by which an [`AdmissionGate`] decides.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct AdmissionRequest {

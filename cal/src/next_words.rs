@@ -16,7 +16,7 @@ use crate::types;
 use crate::vocabulary;
 use crate::words;
 
-/// A word that may stand next.
+/// A word that may stand next, found by [`next_words`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NextWord {
     /// Its text; keywords are in upper case.
@@ -25,7 +25,7 @@ pub struct NextWord {
     pub kind: NextWordKind,
 }
 
-/// The class of a word that may stand next.
+/// The class of a word that may stand next, found by [`next_words`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum NextWordKind {

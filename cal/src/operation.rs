@@ -1,6 +1,7 @@
 //! The operations that statements perform, as capability tokens name them.
 
-/// An operation that a capability token may allow (CAL 18.1, `allowed_ops`).
+/// An operation that a capability token may allow (CAL 18.1, `allowed_ops`); [`prepare`](crate::prepare)
+/// lists those of a statement.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]

@@ -13,6 +13,70 @@ use crate::span::{Span, Spanned};
 use crate::text;
 
 /// Values for the parameters of a query.
+///
+/// ```
+/// # use grainstore_cal::{AccessPlan, CancelHandle, Candidate, HashPrefix, Hit, HostInfo, Memory};
+/// # use grainstore_cal::{MemoryError, NamedTemplate, PrefixMatch, Query, RecallStats};
+/// # use grainstore_cal::{RecallVisitor, Score, SessionScope, TemplateSaveOutcome};
+/// # use grainstore_format::{BeliefBuilder, Blob, ContentAddress, Encoding, EpochMs, Grain};
+/// # use grainstore_format::{GrainRef, GrainState};
+/// # type Outcome<T> = Result<T, MemoryError>;
+/// # struct Notes(SessionScope, Vec<Blob>);
+/// # fn no<T>() -> Outcome<T> { Err(MemoryError::new("ERR_NONE", "not in these notes", "")) }
+/// # const NOW: EpochMs = EpochMs::new(1_768_471_200_000);
+/// # fn notes() -> grainstore_format::Result<Notes> {
+/// #     let belief = |object: &str| {
+/// #         BeliefBuilder::new(NOW, "alice", "mg:prefers", object, 0.9)
+/// #             .build()?.encode(Encoding::MessagePack)
+/// #     };
+/// #     Ok(Notes(SessionScope::default(), vec![belief("tea")?, belief("jazz")?]))
+/// # }
+/// # impl Memory for Notes {
+/// #     fn scope(&self) -> &SessionScope { &self.0 }
+/// #     fn recall(&self, query: &Query, cancel: &CancelHandle, visit: &mut RecallVisitor<'_>)
+/// #         -> Outcome<RecallStats> {
+/// #         let state = GrainState::default();
+/// #         for blob in &self.1 {
+/// #             cancel.check()?;
+/// #             let Ok(grain) = GrainRef::new(blob.bytes()) else { return no() };
+/// #             if query.matches(&blob.address(), &grain, &state, NOW) {
+/// #                 let address = blob.address();
+/// #                 let (grain, state) = (&grain, &state);
+/// #                 let found = Candidate { address, grain, state, score: Score::STRUCTURAL };
+/// #                 if visit(found).is_break() { break }
+/// #             }
+/// #         }
+/// #         Ok(RecallStats { scanned: self.1.len() as u64, total: None })
+/// #     }
+/// #     fn matched_fields(&self, _: &Query, _: &[Hit], _: &CancelHandle)
+/// #         -> Outcome<Vec<Vec<String>>> { no() }
+/// #     fn locate(&self, _: &HashPrefix) -> Outcome<PrefixMatch> { Ok(PrefixMatch::Nothing) }
+/// #     fn exists(&self, _: &ContentAddress) -> Outcome<bool> { no() }
+/// #     fn get(&self, _: &ContentAddress) -> Outcome<Option<Hit>> { no() }
+/// #     fn history(&self, _: &ContentAddress, _: usize) -> Outcome<Vec<Hit>> { no() }
+/// #     fn thread(&self, _: &ContentAddress, _: usize, _: &CancelHandle)
+/// #         -> Outcome<Vec<ContentAddress>> { no() }
+/// #     fn explain(&self, _: &Query, _: &CancelHandle) -> Outcome<AccessPlan> {
+/// #         Ok(AccessPlan { index: "none".to_owned(), estimated: 2, ..AccessPlan::default() })
+/// #     }
+/// #     fn describe(&self) -> Outcome<HostInfo> { no() }
+/// #     fn templates(&self) -> Outcome<Vec<NamedTemplate>> { Ok(Vec::new()) }
+/// #     fn save_template(&self, _: &NamedTemplate) -> Outcome<TemplateSaveOutcome> { no() }
+/// #     fn add(&self, _: Grain, _: &str) -> Outcome<ContentAddress> { no() }
+/// #     fn supersede(&self, _: &ContentAddress, _: Grain, _: &str)
+/// #         -> Outcome<ContentAddress> { no() }
+/// # }
+/// use grainstore_cal::{Answer, ExecuteOptions, Params, WriteQuotas, execute};
+///
+/// // `notes()` is a `Memory` that holds two beliefs about alice.
+/// let mut params = Params::new();
+/// params.bind("what", &"tea".into())?;
+/// let options = ExecuteOptions { params, ..ExecuteOptions::at(EpochMs::new(1_768_471_200_000)) };
+/// let source = "RECALL beliefs WHERE object = $what";
+/// let response = execute(&notes()?, source, &options, &WriteQuotas::default())?;
+/// assert!(matches!(response.answer, Answer::Grains(answer) if answer.results.len() == 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Params(BTreeMap<String, Literal<'static>>);
 

@@ -14,6 +14,25 @@ use crate::search::{self, Ask, Floor, Near, Rerank, Search};
 use crate::temporal::{is_known_at, is_valid_at};
 
 /// A recall in desugared form.
+///
+/// ```
+/// use grainstore_cal::{Order, Predicate, Query, TimeRange, TypeSet};
+/// use grainstore_format::{BeliefBuilder, Encoding, EpochMs, GrainRef, GrainState, GrainType};
+///
+/// let query = Query::default()
+///     .of_types(TypeSet::of(GrainType::Belief))
+///     .during(TimeRange { from: EpochMs::new(0), ..TimeRange::ALWAYS })
+///     .when(Predicate::text_is("subject", "alice")?)
+///     .ordered(Order::Oldest);
+/// # let now = EpochMs::new(1_768_471_200_000);
+/// # let blob = BeliefBuilder::new(now, "alice", "mg:prefers", "tea", 0.9)
+/// #     .build()?.encode(Encoding::MessagePack)?;
+/// // `blob` holds what alice likes.
+/// let grain = GrainRef::new(blob.bytes())?;
+/// assert!(query.matches(&blob.address(), &grain, &GrainState::default(), now));
+/// assert_eq!(query.subject_eq(), Some("alice"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
     pub(crate) reach: Reach,
@@ -82,6 +101,16 @@ impl Query {
     }
 
     /// Restricts the query to times in this range as well.
+    ///
+    /// ```
+    /// use grainstore_cal::{Query, TimeRange};
+    /// use grainstore_format::EpochMs;
+    ///
+    /// let range = |from, to| TimeRange { from: EpochMs::new(from), to: EpochMs::new(to) };
+    /// let query = Query::default().during(range(0, 20)).during(range(10, 30));
+    /// assert_eq!(query.time_range(), range(10, 20));
+    /// assert!(query.during(range(25, 30)).is_impossible());
+    /// ```
     #[must_use]
     pub fn during(mut self, range: TimeRange) -> Self {
         self.time = self.time.and(range);

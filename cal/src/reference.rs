@@ -1,6 +1,12 @@
 //! The quick reference of CAL for language models.
 
 /// CAL on one page, in Markdown, for the prompt of a model (CAL 27): at most 1,200 tokens.
+///
+/// ```
+/// use grainstore_cal::{Estimator, REFERENCE, TokenCounter};
+///
+/// assert!(REFERENCE.contains("RECALL") && Estimator.count(REFERENCE) <= 1_200);
+/// ```
 pub const REFERENCE: &str = include_str!("reference.md");
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::lex::{Lexer, Punctuation, TokenKind};
 use crate::words::WordClass;
 
-/// A classified span of a query.
+/// A classified span of a query, found by [`scan`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxSpan {
     /// Its byte range.
@@ -20,7 +20,7 @@ pub struct SyntaxSpan {
     pub kind: SyntaxKind,
 }
 
-/// The class of a span.
+/// The class of a span that [`scan`] finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SyntaxKind {
@@ -53,6 +53,16 @@ pub enum SyntaxKind {
 }
 
 /// Returns the spans of a text, in order; whitespace is left out.
+///
+/// ```
+/// use grainstore_cal::{SyntaxKind, scan};
+///
+/// let source = "RECALL goals -- mine";
+/// let spans = scan(source);
+/// let keyword = spans.first().map(|span| (&source[span.range.clone()], span.kind));
+/// assert_eq!(keyword, Some(("RECALL", SyntaxKind::Keyword)));
+/// assert_eq!(spans.last().map(|span| span.kind), Some(SyntaxKind::Comment));
+/// ```
 #[must_use]
 pub fn scan(source: &str) -> Vec<SyntaxSpan> {
     let mut pieces = Vec::new();

@@ -5,13 +5,21 @@
 use std::sync::Arc;
 
 /// A text search. A match must satisfy all of its text queries.
+///
+/// ```
+/// use grainstore_cal::{Query, Search};
+///
+/// let search = Search::of("travel plans");
+/// assert_eq!(search.asks().len(), 1);
+/// assert_eq!(Query::default().searching("travel plans").search(), Some(&search));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
     /// Never empty.
     asks: Vec<Ask>,
 }
 
-/// One text to search for.
+/// One text of a [`Search`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
     /// The words, as given.
@@ -22,6 +30,14 @@ pub struct Ask {
 }
 
 /// A vector for nearest-neighbour search.
+///
+/// ```
+/// use grainstore_cal::{Near, Query};
+///
+/// let near = Near { model: None, values: [0.6, 0.8].into() };
+/// let query = Query::default().searching("travel plans").nearing(near.clone());
+/// assert_eq!(query.near(), Some(&near));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Near {
     /// The model that made the vector; `None` for the model in use: that of the memory's embedder, or the
@@ -32,6 +48,14 @@ pub struct Near {
 }
 
 /// The scores of a grain for a search, each from 0 to 1.
+///
+/// ```
+/// use grainstore_cal::Score;
+///
+/// assert_eq!(Score::STRUCTURAL.value, 1.0);
+/// let linked = Score { value: 0.25, graph: Some(0.25), ..Score::STRUCTURAL };
+/// assert!(linked.is_linked_only() && !Score::STRUCTURAL.is_linked_only());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Score {
     /// The value grains are ranked by: 1 for all grains of a recall without a search.
@@ -46,6 +70,15 @@ pub struct Score {
 
 /// Options for reordering the best answers. At most [`Rerank::POOL`] answers are considered, and
 /// only those are returned.
+///
+/// ```
+/// use grainstore_cal::{Diversity, Query, Rerank};
+///
+/// let diversity = Some(Diversity::Mmr { lambda: 0.7 });
+/// let rerank = Rerank { diversity, recency_ms: Some(86_400_000), access: false };
+/// let query = Query::default().searching("travel plans").reranked(rerank);
+/// assert_eq!(query.rerank(), Some(rerank));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rerank {
     /// Diversity of the answers.
@@ -58,7 +91,7 @@ pub struct Rerank {
     pub access: bool,
 }
 
-/// A method that keeps answers from repeating each other.
+/// A method that keeps answers from repeating each other: a part of [`Rerank`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Diversity {
     /// Maximal marginal relevance: the next answer has the best value of `lambda` times its score, less 1 -
@@ -77,6 +110,13 @@ impl Rerank {
 }
 
 /// A minimum score: `score >= 0.3` or `score > 0.3`.
+///
+/// ```
+/// use grainstore_cal::Floor;
+///
+/// assert!(Floor { least: 0.3, above: false }.admits(0.3));
+/// assert!(!Floor { least: 0.3, above: true }.admits(0.3));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Floor {
     /// The bound.

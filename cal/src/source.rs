@@ -29,7 +29,7 @@ pub struct QuerySource<'a> {
     translated: Option<TranslatedQuery>,
 }
 
-/// Identification of a query without its text.
+/// Identification of a query without its text, taken from its [`QuerySource`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryIdentity {
     /// The type of statement.

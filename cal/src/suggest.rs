@@ -50,6 +50,17 @@ fn distance(given: &str, name: &str) -> Option<usize> {
     (distance <= given.len().div_ceil(3)).then_some(distance)
 }
 
+/// Whether a word is another one misspelt: it begins with the same two letters, and differs by
+/// one edit, a long word by two.
+pub(crate) fn is_misspelling(given: &str, word: &str) -> bool {
+    /// Letters of a word that may have two edits.
+    const LONG: usize = 7;
+    let (given, word) = (given.to_ascii_lowercase(), word.to_ascii_lowercase());
+    let most = if given.len() >= LONG { 2 } else { 1 };
+    let begins = word.get(..2).is_some_and(|start| given.starts_with(start));
+    begins && strsim::osa_distance(&given, &word) <= most
+}
+
 /// Returns the closest of these names, if one is close enough.
 pub(crate) fn closest_of<'n>(
     given: &str,
@@ -93,6 +104,23 @@ mod tests {
             let known = ["beliefs", "goals", "events", "tags", "sml", "AS", "|", ".timer"];
             let found = closest(given, known).map(|(word, _)| word);
             assert_eq!(found, expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_misspelling_begins_as_the_word_does() {
+        for (given, word, is_one) in [
+            ("REVERTS", "REVERT", true),
+            ("revret", "REVERT", true),
+            ("SUPERCEED", "SUPERSEDE", true),
+            ("RECENT", "REVERT", false),
+            ("RESET", "REVERT", false),
+            ("SUPERVISE", "SUPERSEDE", false),
+            ("AND", "ADD", false),
+            ("ADDS", "ADD", true),
+            ("", "ADD", false),
+        ] {
+            assert_eq!(is_misspelling(given, word), is_one, "{given}");
         }
     }
 }

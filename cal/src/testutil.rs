@@ -161,10 +161,18 @@ impl Memory for Fake {
         Ok(RecallStats { total: Some(matched), ..recalled })
     }
 
-    fn matched_fields(&self, query: &Query, grain: &Grain) -> Result<Vec<String>, MemoryError> {
+    fn matched_fields(
+        &self,
+        query: &Query,
+        hits: &[Hit],
+        _: &CancelHandle,
+    ) -> Result<Vec<Vec<String>>, MemoryError> {
         let words = words_of(query);
-        let field = |name: &str| grain.text(name).is_some_and(|text| share(&words, text) > 0.0);
-        Ok(SEARCHED.iter().filter(|name| field(name)).map(|name| (*name).to_owned()).collect())
+        let matches = |hit: &Hit, name: &str| {
+            hit.grain.text(name).is_some_and(|text| share(&words, text) > 0.0)
+        };
+        let names = |hit| SEARCHED.iter().filter(move |name| matches(hit, name));
+        Ok(hits.iter().map(|hit| names(hit).map(|name| (*name).to_owned()).collect()).collect())
     }
 
     fn locate(&self, prefix: &HashPrefix) -> Result<PrefixMatch, MemoryError> {

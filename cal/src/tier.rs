@@ -3,6 +3,16 @@
 use crate::ast::{Statement, StatementType};
 
 /// The tier that a session may use.
+///
+/// ```
+/// use grainstore_cal::{ExecuteOptions, Tier};
+/// use grainstore_format::EpochMs;
+///
+/// assert_eq!(ExecuteOptions::at(EpochMs::new(0)).tier, Tier::Read);
+/// let add = grainstore_cal::parse("ADD event SET content = \"hi\" REASON \"said\"")?;
+/// assert_eq!(add.tier(), 1);
+/// # Ok::<(), grainstore_cal::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tier {
     /// Tier 0: read.

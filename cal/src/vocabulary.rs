@@ -10,17 +10,38 @@ use crate::suggest;
 use crate::types::{self, TYPE_NAMES, TypeName};
 
 /// Returns the names of the ten grain types after ADD and DESCRIBE.
+///
+/// ```
+/// use grainstore_cal::vocabulary;
+///
+/// assert_eq!(vocabulary::singulars().next(), Some("belief"));
+/// assert_eq!(vocabulary::singulars().count(), 10);
+/// ```
 pub fn singulars() -> impl Iterator<Item = &'static str> {
     types::singulars()
 }
 
 /// Returns the fields of the type of this name, singular or plural, with the common ones; the common ones
 /// if the type is missing or unknown.
+///
+/// ```
+/// use grainstore_cal::vocabulary;
+///
+/// assert!(vocabulary::fields_of(Some("goals")).any(|field| field == "goal_state"));
+/// assert!(!vocabulary::fields_of(None).any(|field| field == "goal_state"));
+/// ```
 pub fn fields_of(type_name: Option<&str>) -> impl Iterator<Item = &'static str> {
     fields::names_for(type_name.and_then(type_named).map(|named| named.grain_type))
 }
 
 /// Returns the values of a field with a closed list; empty for others.
+///
+/// ```
+/// use grainstore_cal::vocabulary;
+///
+/// assert!(vocabulary::values_of("goal_state").contains(&"active"));
+/// assert!(vocabulary::values_of("subject").is_empty());
+/// ```
 #[must_use]
 pub fn values_of(field: &str) -> &'static [&'static str] {
     match fields::by_name(field).map(|field| field.shape) {
@@ -30,16 +51,36 @@ pub fn values_of(field: &str) -> &'static [&'static str] {
 }
 
 /// Returns the relations of the `mg:` vocabulary.
+///
+/// ```
+/// use grainstore_cal::vocabulary;
+///
+/// assert!(vocabulary::relations().any(|relation| relation == "mg:prefers"));
+/// ```
 pub fn relations() -> impl Iterator<Item = &'static str> {
     relations::vocabulary()
 }
 
 /// Returns the known word closest to `given`; `None` if none is near.
+///
+/// ```
+/// use grainstore_cal::vocabulary;
+///
+/// assert_eq!(vocabulary::closest("gaols", ["beliefs", "goals"]), Some("goals"));
+/// assert_eq!(vocabulary::closest("weather", ["beliefs", "goals"]), None);
+/// ```
 pub fn closest(given: &str, known: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
     suggest::closest(given, known).map(|(word, _)| word)
 }
 
 /// Returns `true` if a word names a grain type, singular or plural, in any case.
+///
+/// ```
+/// use grainstore_cal::vocabulary;
+///
+/// assert!(vocabulary::is_type("Goal") && vocabulary::is_type("goals"));
+/// assert!(!vocabulary::is_type("goal_state"));
+/// ```
 #[must_use]
 pub fn is_type(word: &str) -> bool {
     type_named(word).is_some()

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Maximum writes per minute.
+/// Maximum writes per minute, which [`WriteQuotas`] enforces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteLimits {
     /// Maximum ADDs.
@@ -30,6 +30,13 @@ impl Default for WriteLimits {
 }
 
 /// Write quotas and the clock for `created_at`, shared by the requests of one session.
+///
+/// ```
+/// use grainstore_cal::{WriteLimits, WriteQuotas};
+///
+/// let quotas = WriteQuotas::new(WriteLimits { adds: 100, ..WriteLimits::default() });
+/// assert_eq!((quotas.limits().adds, quotas.limits().supersedes), (100, 10));
+/// ```
 #[derive(Debug, Default)]
 pub struct WriteQuotas {
     limits: WriteLimits,

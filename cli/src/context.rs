@@ -118,6 +118,15 @@ impl<'w> Context<'w> {
         }
     }
 
+    /// Returns the session for what concerns a user: the operator's, or else the user's own.
+    pub(crate) fn session_about(&self, user: Option<&str>) -> Result<Session> {
+        let session = self.session()?;
+        match user.filter(|_| self.opened.is_none() && !session.has_powers()) {
+            Some(user) => Ok(session.narrower_part(None, Some(user.to_owned()), None)?),
+            None => Ok(session),
+        }
+    }
+
     /// Returns a session, if it has a right of the operator.
     ///
     /// # Errors

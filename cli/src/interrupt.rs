@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use grainstore::cal::CancelHandle;
+use grainstore_rpc::Patience;
 
 use crate::error::{Code, Error, Result};
 
@@ -68,6 +69,38 @@ impl Shared {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = cancel;
     }
 }
+
+/// Has a signal that ends the process end the patience with who reads stdout.
+#[cfg(unix)]
+pub(crate) fn stop_at_signal(signal: i32, patience: &Patience) {
+    // Where one cannot be registered the reader is waited for, as before.
+    let number = usize::try_from(signal).unwrap_or_default();
+    let noted = signal_hook::flag::register_usize(signal, patience.signal(), number);
+    let _ = noted.and_then(|_| signal_hook::flag::register(signal, patience.stop()));
+}
+
+/// Has every signal that ends the process end the patience with who reads stdout.
+#[cfg(unix)]
+pub(crate) fn stop_at_signals(patience: &Patience) {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    [SIGINT, SIGTERM, SIGHUP].iter().for_each(|signal| stop_at_signal(*signal, patience));
+}
+
+/// Elsewhere there is no such signal.
+#[cfg(not(unix))]
+pub(crate) fn stop_at_signals(_: &Patience) {}
+
+/// Ends the process by the signal that stopped what nobody reads, as it ends any process.
+#[cfg(unix)]
+pub(crate) fn end_by_signal(patience: &Patience) {
+    if let Some(signal) = patience.ended_by() {
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    }
+}
+
+/// Elsewhere there is no such signal.
+#[cfg(not(unix))]
+pub(crate) fn end_by_signal(_: &Patience) {}
 
 #[cfg(test)]
 mod tests {

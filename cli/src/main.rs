@@ -33,6 +33,7 @@ use args::Arguments;
 use context::Context;
 use error::Error;
 use grainstore_rpc::{Patience, PatientWriter};
+use interrupt::end_by_signal;
 use output::Output;
 
 /// Makes a write beyond the file size limit fail with an error instead of ending the process.
@@ -74,18 +75,19 @@ fn main() -> ExitCode {
         }
     };
     let json = globals.json;
+    let patience = Patience::default();
     let result = {
-        let patience = Patience::default();
         let stdout = PatientWriter::new(io::stdout(), &patience);
         let mut out = BufWriter::with_capacity(64 << 10, stdout);
         let mut notes = io::stderr();
-        let output = Output::new(&mut out, &mut notes, json).with_patience(patience);
+        let output = Output::new(&mut out, &mut notes, json).with_patience(patience.clone());
         let output = output.on_terminal(io::stdout().is_terminal());
         let mut context = Context::new(globals, output);
         let done = command.run(&mut context).and_then(|()| context.output.flush());
         // What was answered stands; that the store could not be closed in order is told beside it.
         done.and(context.close())
     };
+    end_by_signal(&patience);
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -14,6 +14,16 @@ use crate::error::{Error, ErrorKind, Result};
 ///
 /// Equality is constant-time (OMS 20.4). Ordering is by bytes; it is for sorting, not for checking
 /// secrets.
+///
+/// ```
+/// use grainstore_format::ContentAddress;
+///
+/// let address = ContentAddress::of(b"abc");
+/// assert!(address.verify(b"abc").is_ok());
+/// assert!(address.verify(b"abd").is_err_and(|error| error.code() == "ERR_INTEGRITY"));
+/// assert_eq!(address.to_string().parse::<ContentAddress>()?, address);
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[derive(Clone, Copy, Eq, PartialOrd, Ord)]
 pub struct ContentAddress([u8; 32]);
 

@@ -7,6 +7,14 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 /// The SHA-256 of content stored outside the grain.
+///
+/// ```
+/// use grainstore_format::{ContentAddress, ContentHash};
+///
+/// let uri = format!("cas://sha256:{}", ContentAddress::of(b"a photo"));
+/// assert!(ContentHash::from_uri(&uri).is_some_and(|hash| hash.matches(b"a photo")));
+/// assert_eq!(ContentHash::from_uri("https://example.com/photo.png"), None);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContentHash([u8; 32]);
 

@@ -34,7 +34,8 @@ pub(crate) fn payload(
     expand(compact, grain_type)
 }
 
-/// Decodes one canonical value that is not part of a grain, such as an audit entry.
+/// Decodes one canonical value that is not part of a grain, such as an audit entry, written by
+/// [`encode_value`](crate::encode_value).
 ///
 /// # Errors
 /// `ERR_CORRUPT`, `ERR_FLOAT_INVALID`.

@@ -24,6 +24,21 @@ const SHA256_PREFIX: &str = "sha256:";
 /// Makes a view of the grain in a blob, signed or not, without the given fields. Fields the grain does
 /// not have are ignored. A view of a view hides more of the same original.
 ///
+/// ```
+/// use grainstore_format::{Encoding, Grain, Map, Value, check_view, disclose, restore_original};
+///
+/// let grain = Grain::from_json(
+///     r#"{"type": "event", "content": "hi", "user_id": "alice", "created_at": 1768471200000}"#,
+/// )?;
+/// let blob = grain.encode(Encoding::MessagePack)?;
+/// let view = disclose(blob.bytes(), &["user_id"])?;
+/// assert_eq!(view.text("user_id"), None);
+/// check_view(&view, blob.bytes())?;
+/// let revealed = Map::from([("user_id".to_owned(), Value::from("alice"))]);
+/// assert_eq!(restore_original(&view, &revealed)?.address(), blob.address());
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
+///
 /// # Errors
 /// `ERR_SCHEMA` for a field that may not be elided (OMS 10.2); the errors of [`Grain::decode`] for the
 /// blob.
@@ -52,13 +67,13 @@ pub fn disclose<S: AsRef<str>>(blob: &[u8], hide: &[S]) -> Result<Grain> {
     Ok(Grain::from_trusted(Header { flags, ..header }, fields))
 }
 
-/// Returns `true` if a grain is a disclosed view of another grain.
+/// Returns `true` if a grain is a disclosed view of another grain, as [`disclose`] makes them.
 #[must_use]
 pub fn is_disclosed_view(grain: &Grain) -> bool {
     grain.get(ELIDED).is_some() || grain.get(DISCLOSURE_OF).is_some()
 }
 
-/// Returns the address of the grain a view was made of.
+/// Returns the address of the grain that [`disclose`] made a view of.
 ///
 /// # Errors
 /// `ERR_SCHEMA` for a grain that names no original; `ERR_HASH_LENGTH`, `ERR_HASH_FORMAT`.
@@ -72,8 +87,8 @@ pub fn disclosure_of(view: &Grain) -> Result<ContentAddress> {
         .map_err(|error: Error| error.at(DISCLOSURE_OF))
 }
 
-/// Checks a view against the blob of its original: the address, every field the view shows, and the
-/// hash of every field it hides.
+/// Checks a view made by [`disclose`] against the blob of its original: the address, every field the
+/// view shows, and the hash of every field it hides.
 ///
 /// # Errors
 /// `ERR_INTEGRITY` for any difference; the errors of [`Grain::decode`] for the blob.
@@ -101,7 +116,7 @@ pub fn check_view(view: &Grain, original: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Checks one revealed value against the hash that stands for it in a view.
+/// Checks one revealed value against the hash that [`disclose`] put in its place.
 ///
 /// # Errors
 /// `ERR_SCHEMA` for a field the view does not hide; `ERR_INTEGRITY` for any other value.
@@ -114,8 +129,8 @@ pub fn check_revealed(view: &Grain, name: &str, value: &Value) -> Result<()> {
     Err(view_mismatch(name, "this is not the value that was hidden"))
 }
 
-/// Rebuilds the original from a view and all the values it hides. The blob has the address the view
-/// names, so a signature of the original can be verified over it.
+/// Rebuilds the original from a view made by [`disclose`] and all the values it hides. The blob has the
+/// address the view names, so a signature of the original can be verified over it.
 ///
 /// # Errors
 /// As [`check_revealed`]; `ERR_SCHEMA` for a hidden field that is not revealed; `ERR_INTEGRITY` if the

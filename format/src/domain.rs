@@ -1,8 +1,8 @@
 //! Field names of the domain profiles (OMS appendix A), and the short keys of the integration profile
 //! (appendix C).
 
-/// The prefixes of domain field names: healthcare, legal, finance, robotics, science, consumer,
-/// integration.
+/// The prefixes of domain field names, which [`is_domain_field`] looks for: healthcare, legal, finance,
+/// robotics, science, consumer, integration.
 pub const DOMAIN_PREFIXES: [&str; 7] = ["hc:", "legal:", "fin:", "rob:", "sci:", "con:", "int:"];
 
 /// The short keys of `int:` fields inside `context`, with the full names they stand for.
@@ -20,18 +20,32 @@ const INT_KEYS: [(&str, &str); 25] = [
 ];
 
 /// Returns `true` if the name is that of a domain field.
+///
+/// ```
+/// use grainstore_format::is_domain_field;
+///
+/// assert!(is_domain_field("hc:dosage"));
+/// assert!(!is_domain_field("subject"));
+/// ```
 #[must_use]
 pub fn is_domain_field(name: &str) -> bool {
     DOMAIN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Returns the short key of an `int:` field.
+///
+/// ```
+/// use grainstore_format::{int_key, int_name};
+///
+/// assert_eq!(int_key("int:base_url"), Some("ib"));
+/// assert_eq!(int_name("ib"), Some("int:base_url"));
+/// ```
 #[must_use]
 pub fn int_key(name: &str) -> Option<&'static str> {
     INT_KEYS.iter().find(|(known, _)| *known == name).map(|(_, key)| *key)
 }
 
-/// Returns the `int:` field of a short key inside `context`.
+/// Returns the `int:` field of a short key inside `context`: the reverse of [`int_key`].
 #[must_use]
 pub fn int_name(key: &str) -> Option<&'static str> {
     INT_KEYS.iter().find(|(_, known)| *known == key).map(|(name, _)| *name)

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-/// The kind of an error, one variant per stable code.
+/// The kind of an [`Error`], one variant per stable code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -125,6 +125,17 @@ impl ErrorKind {
 }
 
 /// An error of the format: its kind, the place in the grain, a message and a hint.
+///
+/// ```
+/// use grainstore_format::{ErrorKind, Grain};
+///
+/// let refused = Grain::from_json(r#"{"type": "event", "created_at": 1768471200000}"#);
+/// if let Err(error) = refused {
+///     assert_eq!(error.kind(), ErrorKind::Schema);
+///     assert_eq!((error.code(), error.place()), ("ERR_SCHEMA", "content"));
+///     assert!(!error.hint().is_empty());
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
@@ -133,7 +144,7 @@ pub struct Error {
     hint: Option<&'static str>,
 }
 
-/// The result type of this crate.
+/// The result type of this crate, with its [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {

@@ -18,7 +18,7 @@ use Section::{
     Workflow,
 };
 
-/// The type of value a field holds.
+/// The type of value a field holds, known for every field that [`by_name`] finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldKind {
     /// Text.
@@ -75,6 +75,15 @@ impl FieldKind {
 }
 
 /// The part of OMS section 6 that defines a field. It decides on which grain types the field is typed.
+///
+/// ```
+/// use grainstore_format::GrainType;
+/// use grainstore_format::fields::Section;
+///
+/// assert!(Section::Delegation.covers(GrainType::Belief));
+/// assert!(!Section::Goal.covers(GrainType::Belief));
+/// assert_eq!(Section::Goal.number(), "6.7");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Section {
     /// 6.1: all types, opaque ones included.
@@ -139,7 +148,7 @@ impl Section {
     }
 }
 
-/// One field of the registry.
+/// One field of the registry, found [`by_name`] or [`by_key`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldDef {
     /// The full name, as in JSON.
@@ -172,7 +181,7 @@ const fn index_field(
     FieldDef { name, key, kind, section, index_layer: true }
 }
 
-/// Every field of OMS 6.1 to 6.11, in the order of the standard.
+/// Every field of OMS 6.1 to 6.11, in the order of the standard. [`by_name`] finds one of them.
 #[rustfmt::skip]
 pub static FIELDS: [FieldDef; 151] = [
     field("type", "t", Text, Common),
@@ -328,7 +337,7 @@ pub static FIELDS: [FieldDef; 151] = [
     field("return_to", "retdid", Text, Delegation),
 ];
 
-/// The fields that may be elided from a disclosed view (OMS 10.2). No other field may be.
+/// The fields that [`disclose`](crate::disclose) may elide from a view (OMS 10.2). No other field may be.
 pub static ELIDABLE: [&str; 20] = [
     "subject",
     "object",
@@ -353,6 +362,14 @@ pub static ELIDABLE: [&str; 20] = [
 ];
 
 /// The fields of a nested map, which are compacted one level down (OMS 4.7).
+///
+/// ```
+/// use grainstore_format::fields::NestedFields;
+///
+/// let relations = NestedFields::under("related_to");
+/// let weight = relations.and_then(|fields| fields.by_name("weight"));
+/// assert_eq!(weight.map(|field| field.key), Some("w"));
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct NestedFields {
     /// The top-level field that lists such maps.
@@ -361,7 +378,7 @@ pub struct NestedFields {
     pub fields: &'static [FieldDef],
 }
 
-/// The three nested maps, of OMS 7.1, 7.2 and 14.2.
+/// The three [`NestedFields`], of OMS 7.1, 7.2 and 14.2.
 #[rustfmt::skip]
 pub static NESTED: [NestedFields; 3] = [
     NestedFields {
@@ -429,6 +446,17 @@ impl NestedFields {
 }
 
 /// Returns the field with this full name on a grain of `grain_type`, of whichever section.
+///
+/// ```
+/// use grainstore_format::GrainType;
+/// use grainstore_format::fields::{self, FieldKind};
+///
+/// let content = |grain_type| fields::by_name("content", grain_type).map(|field| field.key);
+/// assert_eq!(content(GrainType::Event), Some("content"));
+/// assert_eq!(content(GrainType::Action), Some("cnt"));
+/// let created_at = fields::by_name("created_at", GrainType::Belief);
+/// assert_eq!(created_at.map(|field| field.kind), Some(FieldKind::Datetime));
+/// ```
 #[must_use]
 pub fn by_name(name: &str, grain_type: GrainType) -> Option<&'static FieldDef> {
     BY_NAME.get(name).map(|both| both.for_type(grain_type))
@@ -437,6 +465,14 @@ pub fn by_name(name: &str, grain_type: GrainType) -> Option<&'static FieldDef> {
 /// Returns the field with this short key on a grain of `grain_type`.
 ///
 /// `cnt` is a short key on actions only, `content` on all other types only.
+///
+/// ```
+/// use grainstore_format::GrainType;
+/// use grainstore_format::fields::by_key;
+///
+/// assert_eq!(by_key("s", GrainType::Belief).map(|field| field.name), Some("subject"));
+/// assert_eq!(by_key("cnt", GrainType::Belief), None);
+/// ```
 #[must_use]
 pub fn by_key(key: &str, grain_type: GrainType) -> Option<&'static FieldDef> {
     let def = *BY_KEY.get(key)?;

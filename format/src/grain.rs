@@ -24,6 +24,19 @@ use crate::wire::{Encoding, TokenWriter};
 ///
 /// Fields have their full names, `type` included. Every `Grain` has passed validation, so encoding one
 /// cannot fail on its schema.
+///
+/// ```
+/// use grainstore_format::{BeliefBuilder, EpochMs, GrainType};
+///
+/// let created_at = EpochMs::new(1_768_471_200_000);
+/// let grain = BeliefBuilder::new(created_at, "alice", "mg:prefers", "dark mode", 0.9)
+///     .namespace("work")
+///     .build()?;
+/// assert_eq!(grain.grain_type(), GrainType::Belief);
+/// assert_eq!((grain.text("subject"), grain.number("confidence")), (Some("alice"), Some(0.9)));
+/// assert_eq!((grain.partition(), grain.created_at()), ("work", created_at));
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grain {
     grain_type: GrainType,
@@ -34,6 +47,16 @@ pub struct Grain {
 }
 
 /// The canonical bytes of a grain, with their address.
+///
+/// ```
+/// use grainstore_format::{Blob, ContentAddress, Encoding, EpochMs, EventBuilder};
+///
+/// let grain = EventBuilder::new(EpochMs::new(1_768_471_200_000), "alice said hello").build()?;
+/// let blob = grain.encode(Encoding::MessagePack)?;
+/// assert_eq!(blob.address(), ContentAddress::of(blob.bytes()));
+/// assert_eq!(Blob::from_bytes(blob.bytes().to_vec()), blob);
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blob {
     bytes: Vec<u8>,
@@ -68,6 +91,21 @@ impl Blob {
 }
 
 /// Options of [`Grain::encode_with`].
+///
+/// ```
+/// use grainstore_format::{DecodeOptions, EncodeOptions, EpochMs, EventBuilder, Grain, PayloadKey};
+///
+/// let grain = EventBuilder::new(EpochMs::new(1_768_471_200_000), "alice said hello").build()?;
+/// let (key, nonce) = (PayloadKey::new([7; 32]), [1; 12]);
+/// let options =
+///     EncodeOptions { compress: true, encrypt: Some((&key, nonce)), ..EncodeOptions::default() };
+/// let blob = grain.encode_with(&options)?;
+///
+/// assert!(Grain::decode(blob.bytes()).is_err_and(|error| error.code() == "ERR_KEY"));
+/// let options = DecodeOptions { key: Some(&key), ..DecodeOptions::default() };
+/// assert_eq!(Grain::decode_with(blob.bytes(), &options)?.fields(), grain.fields());
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EncodeOptions<'a> {
     /// The encoding: MessagePack or CBOR.
@@ -81,7 +119,7 @@ pub struct EncodeOptions<'a> {
     pub encrypt: Option<(&'a PayloadKey, [u8; 12])>,
 }
 
-/// Options of [`Grain::decode_with`].
+/// Options of [`Grain::decode_with`], the counterpart of [`EncodeOptions`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DecodeOptions<'a> {
     /// The size and depth limits to enforce.
@@ -111,6 +149,18 @@ impl Grain {
     /// Builds a grain from fields with full names. Brings them into canonical form: NFC text, no null
     /// entries, numbers by the field table, RFC 3339 dates as milliseconds.
     ///
+    /// ```
+    /// use grainstore_format::{Grain, Map, Value};
+    ///
+    /// let mut fields = Map::new();
+    /// fields.insert("type".to_owned(), Value::from("event"));
+    /// fields.insert("content".to_owned(), Value::from("alice said hello"));
+    /// fields.insert("created_at".to_owned(), Value::from("2026-01-15T10:00:00Z"));
+    /// let grain = Grain::from_fields(fields)?;
+    /// assert_eq!(grain.int("created_at"), Some(1_768_471_200_000));
+    /// # Ok::<(), grainstore_format::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `ERR_CORRUPT`, `ERR_FLOAT_INVALID`, `ERR_NO_TYPE`, `ERR_UNKNOWN_TYPE`, `ERR_SCHEMA`,
     /// `ERR_EMPTY`, `ERR_RANGE`, `ERR_HASH_LENGTH`, `ERR_HASH_FORMAT` (OMS section 19).
@@ -133,6 +183,17 @@ impl Grain {
     }
 
     /// Decodes and validates a bare blob within the limits of the extended profile.
+    ///
+    /// ```
+    /// use grainstore_format::{Encoding, EpochMs, EventBuilder, Grain};
+    ///
+    /// let grain = EventBuilder::new(EpochMs::new(1_768_471_200_000), "alice said hello").build()?;
+    /// let mut bytes = grain.encode(Encoding::MessagePack)?.into_bytes();
+    /// assert_eq!(Grain::decode(&bytes)?.text("content"), Some("alice said hello"));
+    /// bytes.pop();
+    /// assert!(Grain::decode(&bytes).is_err_and(|error| error.code() == "ERR_CORRUPT"));
+    /// # Ok::<(), grainstore_format::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any code of OMS section 19, for the first check that fails: size, header, payload bytes, header
@@ -173,6 +234,16 @@ impl Grain {
 
     /// Encodes this grain as a blob. A decoded grain repeats the flag byte it was decoded with, except
     /// for the bit of the encoding asked for.
+    ///
+    /// ```
+    /// use grainstore_format::{Encoding, EpochMs, EventBuilder};
+    ///
+    /// let grain = EventBuilder::new(EpochMs::new(1_768_471_200_000), "alice said hello").build()?;
+    /// let blob = grain.encode(Encoding::MessagePack)?;
+    /// assert_eq!(grain.encode(Encoding::MessagePack)?.address(), blob.address());
+    /// assert_ne!(grain.encode(Encoding::Cbor)?.address(), blob.address());
+    /// # Ok::<(), grainstore_format::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_TOO_LARGE`; `ERR_KEY` for a grain decoded from an encrypted payload.
@@ -265,6 +336,19 @@ impl Grain {
 
     /// Returns `true` for a reasoning that asks for human review and has not been verified, given its
     /// status. Such a grain must not drive an automated decision (OMS 6.1).
+    ///
+    /// ```
+    /// use grainstore_format::{Grain, VerificationStatus};
+    ///
+    /// let grain = Grain::from_json(
+    ///     r#"{"type": "reasoning", "premises": ["a note"], "conclusion": "refund ann",
+    ///         "inference_method": "deductive", "requires_human_review": true,
+    ///         "created_at": "2026-01-15T10:00:00Z"}"#,
+    /// )?;
+    /// assert!(grain.awaits_review(VerificationStatus::Unverified));
+    /// assert!(!grain.awaits_review(VerificationStatus::Verified));
+    /// # Ok::<(), grainstore_format::Error>(())
+    /// ```
     #[must_use]
     pub fn awaits_review(&self, status: VerificationStatus) -> bool {
         status.awaits_review(self.grain_type(), self.requires_review())
@@ -277,6 +361,17 @@ impl Grain {
     }
 
     /// Returns the entries of a map field.
+    ///
+    /// ```
+    /// use grainstore_format::{EpochMs, EventBuilder, Map, Value};
+    ///
+    /// let policy = Map::from([("mode".to_owned(), Value::from("locked"))]);
+    /// let event = EventBuilder::new(EpochMs::new(1_768_471_200_000), "alice signed the lease");
+    /// let grain = event.invalidation_policy(policy).build()?;
+    /// let mode = grain.map("invalidation_policy").and_then(|policy| policy.get("mode"));
+    /// assert_eq!(mode.and_then(Value::as_str), Some("locked"));
+    /// # Ok::<(), grainstore_format::Error>(())
+    /// ```
     #[must_use]
     pub fn map(&self, name: &str) -> Option<&Map> {
         self.get(name).and_then(Value::as_map)
@@ -382,7 +477,7 @@ fn write_field(writer: &mut TokenWriter, name: &str, value: &Value) {
     }
 }
 
-/// The partition of grains without a namespace (OMS 28.2).
+/// The partition of a [`Grain`] without a namespace (OMS 28.2).
 pub const SHARED_PARTITION: &str = "shared";
 
 impl Serialize for Grain {

@@ -18,6 +18,16 @@ use crate::value::{Int, Map, Value};
 use crate::wire::{Token, TokenReader};
 
 /// A blob whose payload is plain: decrypted and inflated if it was stored otherwise.
+///
+/// ```
+/// use grainstore_format::{DecodeOptions, EncodeOptions, EpochMs, EventBuilder, PlainBlob};
+///
+/// let grain = EventBuilder::new(EpochMs::new(1_768_471_200_000), "alice said hello").build()?;
+/// let blob = grain.encode_with(&EncodeOptions { compress: true, ..EncodeOptions::default() })?;
+/// let plain = PlainBlob::new(blob.bytes(), &DecodeOptions::default())?;
+/// assert_eq!(plain.view().text("content"), Some("alice said hello"));
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct PlainBlob<'a> {
     header: Header,
@@ -45,6 +55,21 @@ impl<'a> PlainBlob<'a> {
 }
 
 /// A borrowed view of the header and the fields of a blob.
+///
+/// ```
+/// use grainstore_format::{BeliefBuilder, Encoding, EpochMs, GrainRef};
+///
+/// let created_at = EpochMs::new(1_768_471_200_000);
+/// let grain = BeliefBuilder::new(created_at, "alice", "mg:prefers", "tea", 0.9)
+///     .structural_tags(vec!["food".to_owned()])
+///     .build()?;
+/// let blob = grain.encode(Encoding::MessagePack)?;
+/// let view = GrainRef::new(blob.bytes())?;
+/// assert_eq!((view.text("object"), view.number("confidence")), (Some("tea"), Some(0.9)));
+/// let tags = view.get("structural_tags").and_then(|tags| tags.as_array());
+/// assert_eq!(tags.map(|tags| tags.len()), Some(1));
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct GrainRef<'a> {
     header: Header,
@@ -190,7 +215,7 @@ impl<'a> GrainRef<'a> {
     }
 }
 
-/// One value inside a blob, borrowed.
+/// One value inside a blob, borrowed: what [`GrainRef`] returns for a field.
 #[derive(Debug, Clone, Copy)]
 pub enum ValueRef<'a> {
     /// Null, inside a list.
@@ -309,7 +334,7 @@ impl<'a> ValueRef<'a> {
     }
 }
 
-/// A list inside a blob.
+/// A list inside a blob, reached through a [`GrainRef`].
 #[derive(Debug, Clone, Copy)]
 pub struct ArrayRef<'a> {
     reader: TokenReader<'a>,
@@ -338,7 +363,7 @@ impl<'a> ArrayRef<'a> {
     }
 }
 
-/// A map inside a blob.
+/// A map inside a blob, reached through a [`GrainRef`].
 #[derive(Debug, Clone, Copy)]
 pub struct MapRef<'a> {
     reader: TokenReader<'a>,

@@ -3,6 +3,14 @@
 use std::fmt;
 
 /// The type of a grain, as encoded in its header byte.
+///
+/// ```
+/// use grainstore_format::GrainType;
+///
+/// assert_eq!(GrainType::from_name("fact"), Some(GrainType::Belief));
+/// assert_eq!((GrainType::Belief.name(), GrainType::Belief.byte()), ("belief", 1));
+/// assert!(GrainType::from_byte(0x2a).is_some_and(|opaque| !opaque.is_standard()));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum GrainType {
     /// 0x01: a subject-relation-object triple with confidence.
@@ -30,7 +38,7 @@ pub enum GrainType {
     Opaque(OpaqueType),
 }
 
-/// A type byte outside the ten standard types: 0x0B..=0xFF.
+/// A type byte outside the ten standard types of [`GrainType`]: 0x0B..=0xFF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OpaqueType(u8);
 

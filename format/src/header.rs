@@ -10,6 +10,15 @@ use crate::wire::Encoding;
 pub(crate) const VERSION: u8 = 0x01;
 
 /// The flag byte (OMS 3.1.1).
+///
+/// ```
+/// use grainstore_format::{Flags, Sensitivity};
+///
+/// let flags = Flags::SIGNED.with(Flags::CBOR).with_sensitivity(Sensitivity::Pii);
+/// assert_eq!(flags.byte(), 0b1010_0001);
+/// assert!(!flags.without(Flags::SIGNED).contains(Flags::SIGNED));
+/// assert_eq!(flags.sensitivity(), Sensitivity::Pii);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(u8);
 
@@ -76,6 +85,13 @@ impl Flags {
 }
 
 /// The sensitivity classification in the header, a routing hint (OMS 13.1, 13.3).
+///
+/// ```
+/// use grainstore_format::Sensitivity;
+///
+/// assert_eq!(Sensitivity::of_tag("phi:diagnosis"), Sensitivity::Phi);
+/// assert!(Sensitivity::of_tag("reg:gdpr") > Sensitivity::of_tag("food"));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sensitivity {
     /// Bits 00.
@@ -105,6 +121,21 @@ impl Sensitivity {
 }
 
 /// The decoded fixed header.
+///
+/// ```
+/// use grainstore_format::{Encoding, EpochMs, EventBuilder, GrainType};
+/// use grainstore_format::{Flags, Header, namespace_hash};
+///
+/// let created_at = EpochMs::new(1_768_471_200_000);
+/// let grain = EventBuilder::new(created_at, "alice said hello").namespace("work").build()?;
+/// let blob = grain.encode(Encoding::Cbor)?;
+/// let (header, payload) = Header::split(blob.bytes())?;
+/// assert_eq!((header.grain_type, header.created_at_sec), (GrainType::Event, 1_768_471_200));
+/// assert_eq!(header.ns_hash, namespace_hash(Some("work")));
+/// assert!(header.flags.contains(Flags::CBOR));
+/// assert_eq!(Header::LEN + payload.len(), blob.bytes().len());
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// The flag byte.
@@ -172,7 +203,7 @@ impl Header {
     }
 }
 
-/// Returns the namespace hash of the header: 0 for an absent or empty namespace.
+/// Returns the namespace hash of the [`Header`]: 0 for an absent or empty namespace.
 #[must_use]
 pub fn namespace_hash(namespace: Option<&str>) -> u16 {
     match namespace {

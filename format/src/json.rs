@@ -25,6 +25,19 @@ const SYNTAX_HINT: &str = "mend the JSON at that line and column: names and text
 /// Nulls are kept and text is not normalised. An integer literal stays an integer; one with a point or
 /// an exponent becomes a float.
 ///
+/// ```
+/// use grainstore_format::{DeviceProfile, Map, Value, parse_json};
+///
+/// let value = parse_json(r#"{"size": 1, "weight": 1.0}"#, &DeviceProfile::EXTENDED)?;
+/// let expected = Map::from([
+///     ("size".to_owned(), Value::from(1)),
+///     ("weight".to_owned(), Value::from(1.0)),
+/// ]);
+/// assert_eq!(value, Value::Map(expected));
+/// assert!(parse_json(r#"{"a": 1, "a": 2}"#, &DeviceProfile::EXTENDED).is_err());
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
+///
 /// # Errors
 /// `ERR_TOO_LARGE` beyond eight times the blob size of the profile, `ERR_CORRUPT` for malformed JSON,
 /// duplicate keys and nesting beyond the profile, `ERR_RANGE` for integers beyond 64 bits,

@@ -19,7 +19,7 @@ const NONCE_BYTES: usize = 12;
 /// The zstd level of compressed payloads.
 const ZSTD_LEVEL: i32 = 3;
 
-/// An AES-256-GCM key for payloads.
+/// An AES-256-GCM key for payloads, given in the [`EncodeOptions`](crate::EncodeOptions) of a grain.
 #[derive(Clone, Copy)]
 pub struct PayloadKey([u8; 32]);
 

@@ -3,6 +3,15 @@
 use crate::error::{Error, ErrorKind, Result};
 
 /// Limits of a class of devices, checked before memory is allocated.
+///
+/// ```
+/// use grainstore_format::DeviceProfile;
+///
+/// assert_eq!(DeviceProfile::default(), DeviceProfile::EXTENDED);
+/// assert!(DeviceProfile::LIGHTWEIGHT.check_size(512).is_ok());
+/// let refused = DeviceProfile::LIGHTWEIGHT.check_size(513);
+/// assert!(refused.is_err_and(|error| error.code() == "ERR_TOO_LARGE"));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceProfile {
     /// The size of the largest blob in bytes, header included.

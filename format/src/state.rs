@@ -7,10 +7,11 @@ use crate::address::ContentAddress;
 use crate::grain_type::GrainType;
 use crate::time::EpochMs;
 
-/// The field with which a grain asks for human review (OMS 6.1).
+/// The field with which a grain asks for human review (OMS 6.1), for which it then waits
+/// ([`Grain::awaits_review`](crate::Grain::awaits_review)).
 pub const REVIEW_FLAG: &str = "requires_human_review";
 
-/// The result of reviewing a grain (OMS 6.1).
+/// The result of reviewing a grain (OMS 6.1), kept in its [`GrainState`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum VerificationStatus {
     /// Not reviewed.
@@ -59,6 +60,18 @@ impl Serialize for VerificationStatus {
 }
 
 /// The index-layer state of a grain. The default is the state of a grain that was just stored.
+///
+/// ```
+/// use grainstore_format::{EpochMs, GrainState, VerificationStatus};
+///
+/// let now = EpochMs::new(1_768_471_200_000);
+/// let mut state = GrainState::default();
+/// assert!(state.is_current_at(now));
+/// state.system_valid_to = Some(now);
+/// assert!(state.is_current() && !state.is_current_at(now));
+/// state.verification_status = VerificationStatus::Retracted;
+/// assert!(!state.is_current());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct GrainState {
     /// The grain that superseded it.

@@ -10,6 +10,14 @@ const BOM: char = '\u{FEFF}';
 
 /// Returns the NFC form, borrowed if the text is already in NFC.
 ///
+/// ```
+/// use grainstore_format::normalise_text;
+///
+/// assert_eq!(normalise_text("Zoe\u{308}")?, "Zo\u{eb}");
+/// assert!(normalise_text("\u{feff}Zoe").is_err());
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
+///
 /// # Errors
 /// `ERR_CORRUPT` for text with U+FEFF anywhere.
 pub fn normalise(text: &str) -> Result<Cow<'_, str>> {

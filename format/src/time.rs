@@ -10,6 +10,15 @@ use serde::{Serialize, Serializer};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Milliseconds since 1970-01-01T00:00:00Z; negative before that.
+///
+/// ```
+/// use grainstore_format::EpochMs;
+///
+/// let at = EpochMs::new(1_768_471_200_000);
+/// assert_eq!(at.to_string(), "2026-01-15T10:00:00.000Z");
+/// assert_eq!(at.header_second(), Some(1_768_471_200));
+/// assert_eq!(at.plus_years(1).map(EpochMs::get), Some(1_800_007_200_000));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct EpochMs(i64);
 
@@ -63,6 +72,14 @@ impl Serialize for EpochMs {
 }
 
 /// Parses RFC 3339 text with an offset, rounding down to the millisecond.
+///
+/// ```
+/// use grainstore_format::{EpochMs, parse_datetime};
+///
+/// assert_eq!(parse_datetime("2026-01-15T11:00:00+01:00")?, EpochMs::new(1_768_471_200_000));
+/// assert!(parse_datetime("2026-01-15").is_err());
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 ///
 /// # Errors
 /// `ERR_SCHEMA` for any other text, including a date without time or offset.

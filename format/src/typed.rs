@@ -172,6 +172,8 @@ macro_rules! typed {
         }
     ) => {
         $(#[$doc])*
+        ///
+        /// Each getter reads one field. The views of all ten types work like [`Belief`].
         #[derive(Debug, Clone, Copy)]
         pub struct $view<'a>(&'a Grain);
 
@@ -188,7 +190,8 @@ macro_rules! typed {
 
         $(#[$doc])*
         ///
-        /// Each setter takes one field; [`build`](Self::build) validates.
+        /// Each setter takes one field; [`build`](Self::build) validates. The builders of all ten types work
+        /// like [`BeliefBuilder`].
         #[derive(Debug, Clone)]
         pub struct $builder(Map);
 
@@ -226,6 +229,19 @@ macro_rules! typed {
 
 typed! {
     /// Fields of a subject-relation-object triple held with some confidence (OMS 8.1).
+    ///
+    /// ```
+    /// use grainstore_format::{Belief, BeliefBuilder, EpochMs};
+    ///
+    /// let created_at = EpochMs::new(1_768_471_200_000);
+    /// let grain = BeliefBuilder::new(created_at, "alice", "mg:prefers", "tea", 0.9)
+    ///     .valid_to(EpochMs::new(1_800_000_000_000))
+    ///     .set("x_note", "from the survey")
+    ///     .build()?;
+    /// let belief = Belief::of(&grain);
+    /// assert_eq!(belief.and_then(|belief| belief.subject()), Some("alice"));
+    /// # Ok::<(), grainstore_format::Error>(())
+    /// ```
     Belief, BeliefBuilder, "belief", new(subject: text, relation: text, object: value, confidence: float) {
         authorized_namespaces: texts,
         authorized_types: list,

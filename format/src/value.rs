@@ -7,10 +7,18 @@ use std::fmt;
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
-/// A map of a grain: text keys in UTF-8 byte order.
+/// A map of a [`Grain`](crate::Grain): text keys in UTF-8 byte order.
 pub type Map = BTreeMap<String, Value>;
 
 /// An integer in the range both encodings share: -2^63 ..= 2^64-1.
+///
+/// ```
+/// use grainstore_format::Int;
+///
+/// assert_eq!(Int::from(u64::MAX).as_i64(), None);
+/// assert_eq!(Int::from(u64::MAX).as_u64(), Some(u64::MAX));
+/// assert_eq!(Int::new(i128::from(u64::MAX) + 1), None);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Int(i128);
 
@@ -74,6 +82,15 @@ impl fmt::Display for Int {
 /// One value of a grain.
 ///
 /// Equality is equality of the canonical bytes: `1` differs from `1.0`, and `0.0` from `-0.0`.
+///
+/// ```
+/// use grainstore_format::Value;
+///
+/// let value = Value::from(vec!["tea", "coffee"]);
+/// assert_eq!(value.type_name(), "array");
+/// assert_eq!(value.as_array().map(<[Value]>::len), Some(2));
+/// assert_ne!(Value::from(1), Value::from(1.0));
+/// ```
 #[derive(Debug, Clone)]
 pub enum Value {
     /// Null, inside arrays only. A null map entry is dropped (OMS 4.5).

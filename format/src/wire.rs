@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 use crate::error::{Result, corrupt};
 use crate::value::{Int, Value};
 
-/// The encoding of a payload (header flag bit 5).
+/// The encoding of a payload (header flag bit 5), chosen for each [`Grain::encode`](crate::Grain::encode).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Encoding {
@@ -178,6 +178,15 @@ impl<'a> TokenReader<'a> {
 
 /// Encodes one value that is not part of a grain, such as an audit entry or an elided field (OMS
 /// 10.1.1).
+///
+/// ```
+/// use grainstore_format::{Encoding, Value, decode_value, encode_value};
+///
+/// let bytes = encode_value(&Value::from("ann"), Encoding::Cbor);
+/// assert_eq!(bytes, b"\x63ann");
+/// assert_eq!(decode_value(&bytes, Encoding::Cbor)?, Value::from("ann"));
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[must_use]
 pub fn encode_value(value: &Value, encoding: Encoding) -> Vec<u8> {
     let mut writer = TokenWriter::new(Vec::new(), encoding);

@@ -7,6 +7,36 @@ use crate::posting::Sequence;
 use crate::reader::IndexReader;
 
 /// Addresses with their sequences, ascending, without duplicates, read lazily.
+///
+/// ```
+/// # use grainstore_index::{Tables, Tail, reset};
+/// # use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
+/// # let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
+/// # let txn = db.begin_write()?;
+/// # reset(&txn, None)?;
+/// # txn.commit()?;
+/// # let tables = Tables::open(db.begin_read()?, None);
+/// # let mut tail = Tail::after(&tables)?;
+/// # use grainstore_format::{BeliefBuilder, Encoding, EpochMs, GrainRef};
+/// # use grainstore_index::{IndexedFields, Sequence};
+/// # for (sequence, subject) in [(0, "alice"), (1, "ann"), (2, "alice")] {
+/// #     let time = EpochMs::new(1_768_471_200_000 + sequence);
+/// #     let grain = BeliefBuilder::new(time, subject, "mg:prefers", "tea", 0.9).build()?;
+/// #     let blob = grain.encode(Encoding::MessagePack)?;
+/// #     let (address, fields) = (*blob.address().as_bytes(), GrainRef::new(blob.bytes())?);
+/// #     let fields = IndexedFields::from_grain(&fields);
+/// #     tail.push(&tables, Sequence::new(sequence as u64), address, &fields)?;
+/// # }
+/// use grainstore_index::IndexReader;
+///
+/// // `tables` and `tail` hold three grains.
+/// let reader = IndexReader::new(&tables, &tail);
+/// for found in reader.addresses_from([0; 32])? {
+///     let (address, sequence) = found?;
+///     assert_eq!(reader.sequence_of(&address)?, Some(sequence));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct AddressIter<'v> {
     merged: MergeIter<'v, AddressEntry>,
 }

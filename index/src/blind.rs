@@ -11,6 +11,21 @@ use crate::term::TermValue;
 
 /// Computes the blind tokens of one key holder. A token reveals nothing without the key, and differs between
 /// keys and between kinds.
+///
+/// ```
+/// use grainstore_index::Blinder;
+///
+/// // Tokens without a key, which a store would not use.
+/// #[derive(Debug)]
+/// struct Open;
+///
+/// impl Blinder for Open {
+///     fn own_token(&self, kind: u8, text: &[u8]) -> [u8; 32] { [kind ^ text.len() as u8; 32] }
+///     fn shared_token(&self, kind: u8, text: &[u8]) -> [u8; 32] { self.own_token(kind, text) }
+///     fn term_token(&self, term: &str) -> [u8; 32] { self.own_token(0, term.as_bytes()) }
+/// }
+/// assert_eq!(Open.term_token("tea"), Open.own_token(0, b"tea"));
+/// ```
 pub trait Blinder: fmt::Debug + Send + Sync {
     /// The token of a text under this holder's own key.
     fn own_token(&self, kind: u8, text: &[u8]) -> [u8; 32];
@@ -20,7 +35,7 @@ pub trait Blinder: fmt::Debug + Send + Sync {
     fn term_token(&self, term: &str) -> [u8; 32];
 }
 
-/// The key holders whose tokens a reader looks up.
+/// The key holders whose tokens a reader looks up, each a [`Blinder`].
 #[derive(Debug, Clone, Copy, Default)]
 pub enum TokenScope<'v> {
     /// No tokens: the index is plaintext.

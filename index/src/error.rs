@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-/// The kind of an error; each variant has a stable code.
+/// The kind of an [`Error`]; each variant has a stable code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -69,6 +69,15 @@ impl ErrorKind {
 }
 
 /// An error of the index: its kind, a message for people, and the underlying error.
+///
+/// ```
+/// use grainstore_index::{ErrorKind, vectors::Vector};
+///
+/// let refused = Vector::new([f32::NAN]);
+/// let kind = refused.as_ref().map_err(|error| (error.kind(), error.code())).err();
+/// assert_eq!(kind, Some((ErrorKind::Vector, "ERR_SCHEMA")));
+/// assert!(refused.is_err_and(|error| !error.hint().is_empty()));
+/// ```
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -76,7 +85,7 @@ pub struct Error {
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-/// The result type of this crate.
+/// The result type of this crate, with its [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {

@@ -12,6 +12,36 @@ use crate::sample::{self, LEVELS};
 use crate::scan::{PostingRange, keys_between};
 
 /// The number of postings of a lookup.
+///
+/// ```
+/// # use grainstore_index::{Tables, Tail, reset};
+/// # use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
+/// # let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
+/// # let txn = db.begin_write()?;
+/// # reset(&txn, None)?;
+/// # txn.commit()?;
+/// # let tables = Tables::open(db.begin_read()?, None);
+/// # let mut tail = Tail::after(&tables)?;
+/// # use grainstore_format::{BeliefBuilder, Encoding, EpochMs, GrainRef};
+/// # use grainstore_index::{IndexedFields, Sequence};
+/// # for (sequence, subject) in [(0, "alice"), (1, "ann"), (2, "alice")] {
+/// #     let time = EpochMs::new(1_768_471_200_000 + sequence);
+/// #     let grain = BeliefBuilder::new(time, subject, "mg:prefers", "tea", 0.9).build()?;
+/// #     let blob = grain.encode(Encoding::MessagePack)?;
+/// #     let (address, fields) = (*blob.address().as_bytes(), GrainRef::new(blob.bytes())?);
+/// #     let fields = IndexedFields::from_grain(&fields);
+/// #     tail.push(&tables, Sequence::new(sequence as u64), address, &fields)?;
+/// # }
+/// use grainstore_index::{IndexLookup, IndexReader, Scope, ScopeNamespaces, TimeRange};
+///
+/// // `tables` and `tail` hold three beliefs, two of them about alice.
+/// let reader = IndexReader::new(&tables, &tail);
+/// let namespaces = ScopeNamespaces::of(Scope::All);
+/// let about_alice = IndexLookup::subject("alice".into());
+/// let estimate = reader.estimate_postings(&namespaces, &about_alice, TimeRange::default())?;
+/// assert_eq!((estimate.postings, estimate.exact), (2, true));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PostingEstimate {
     /// The number, counted or estimated.

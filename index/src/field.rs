@@ -10,6 +10,14 @@ use sha2::{Digest as _, Sha256};
 use crate::term::TermValue;
 
 /// An indexed field.
+///
+/// ```
+/// use grainstore_index::Field;
+///
+/// assert_eq!(Field::from_payload_name("user_id"), Some(Field::User));
+/// assert_eq!(Field::from_payload_name("subject"), None);
+/// assert_eq!(Field::Domain("hc:patient_id").name(), "hc:patient_id");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Field<'a> {
     /// One of `structural_tags`.
@@ -171,6 +179,13 @@ impl FieldValue {
 }
 
 /// The first 8 bytes of a SHA-256, which stand for a value in a key.
+///
+/// ```
+/// use grainstore_index::Digest;
+///
+/// assert_eq!(Digest::of_text("tea".into()), Digest::of_text("tea".into()));
+/// assert_ne!(Digest::of_text("tea".into()), Digest::of_text("jazz".into()));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub(crate) [u8; 8]);
 
@@ -215,6 +230,13 @@ impl Digest {
 }
 
 /// Writes a number as the text it is indexed under: equal integers and floats give equal text.
+///
+/// ```
+/// use grainstore_index::number_text;
+///
+/// assert_eq!(number_text(2.0), "2");
+/// assert_eq!(number_text(0.5), "0.5");
+/// ```
 #[must_use]
 pub fn number_text(number: f64) -> String {
     // Adding zero turns -0.0 into 0.0.

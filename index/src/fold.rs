@@ -23,6 +23,41 @@ use crate::tail::FrozenTail;
 /// In an encrypted store `seal` keeps the sums of the rows. `history` is kept beside the watermark: it tells the
 /// engine which log the tables were folded from.
 ///
+/// ```
+/// # use grainstore_index::{Tables, Tail, reset};
+/// # use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
+/// # let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
+/// # let txn = db.begin_write()?;
+/// # reset(&txn, None)?;
+/// # txn.commit()?;
+/// # let tables = Tables::open(db.begin_read()?, None);
+/// # let mut tail = Tail::after(&tables)?;
+/// # use grainstore_format::{BeliefBuilder, Encoding, EpochMs, GrainRef};
+/// # use grainstore_index::{IndexedFields, Sequence};
+/// # for (sequence, subject) in [(0, "alice"), (1, "ann"), (2, "alice")] {
+/// #     let time = EpochMs::new(1_768_471_200_000 + sequence);
+/// #     let grain = BeliefBuilder::new(time, subject, "mg:prefers", "tea", 0.9).build()?;
+/// #     let blob = grain.encode(Encoding::MessagePack)?;
+/// #     let (address, fields) = (*blob.address().as_bytes(), GrainRef::new(blob.bytes())?);
+/// #     let fields = IndexedFields::from_grain(&fields);
+/// #     tail.push(&tables, Sequence::new(sequence as u64), address, &fields)?;
+/// # }
+/// use grainstore_index::{IndexState, fold, state};
+///
+/// // `tail` holds three beliefs that are not in the tables of `db` yet.
+/// tail.freeze()?;
+/// if let Some(frozen) = tail.frozen() {
+///     let txn = db.begin_write()?;
+///     fold(&txn, &frozen, None, b"log 1")?;
+///     txn.commit()?;
+/// }
+/// let last = tail.watermark();
+/// let address_at = |_| Ok::<_, grainstore_index::Error>(last.map(|last| last.address));
+/// assert_eq!(state(&db.begin_read()?, address_at, None)?, IndexState::Ready(last));
+/// assert_eq!(Tables::open(db.begin_read()?, None).history()?.as_deref(), Some(&b"log 1"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// `ERR_INTEGRITY` for tables that were never set up or have another layout, and for a part that does not
 /// continue them (grains in between would be lost, or a term would have two ids). `ERR_IO`. The transaction

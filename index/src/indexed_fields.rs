@@ -12,6 +12,21 @@ use crate::lookup::Object;
 use crate::term::TermValue;
 
 /// The indexed fields of one grain. In an encrypted store they are blind tokens.
+///
+/// ```
+/// use grainstore_format::{BeliefBuilder, Encoding, EpochMs, GrainRef};
+/// use grainstore_index::{IndexedFields, TermValue};
+///
+/// let time = EpochMs::new(1_768_471_200_000);
+/// let grain = BeliefBuilder::new(time, "alice", "mg:prefers", "tea", 0.9);
+/// let grain = grain.namespace("work").build()?;
+/// let blob = grain.encode(Encoding::MessagePack)?;
+/// let grain = GrainRef::new(blob.bytes())?;
+/// let fields = IndexedFields::from_grain(&grain);
+/// assert_eq!((fields.namespace, fields.time), (TermValue::Plain("work"), time));
+/// assert_eq!(fields.subject, Some(TermValue::Plain("alice")));
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexedFields<'a> {
     /// The partition it belongs to; never empty.
@@ -230,6 +245,15 @@ fn sets_retention(name: &str, value: &ValueRef<'_>) -> bool {
 }
 
 /// The SHA-256 of the canonical MessagePack of an object that is a map.
+///
+/// ```
+/// use grainstore_format::{Map, Value};
+/// use grainstore_index::object_hash;
+///
+/// let size = |n: f64| Value::Map(Map::from([("size".to_owned(), Value::from(n))]));
+/// assert_eq!(object_hash(&size(2.0)), object_hash(&size(2.0)));
+/// assert_ne!(object_hash(&size(2.0)), object_hash(&size(3.0)));
+/// ```
 #[must_use]
 pub fn object_hash(object: &Value) -> [u8; 32] {
     Sha256::digest(encode_value(object, Encoding::MessagePack)).into()

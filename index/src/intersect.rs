@@ -9,6 +9,38 @@ use crate::scan::Scan;
 /// The postings common to several scans, in their order, read lazily.
 ///
 /// Each list in turn skips to the position of the others, so the work is proportional to the shortest list.
+///
+/// ```
+/// # use grainstore_index::{Tables, Tail, reset};
+/// # use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
+/// # let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
+/// # let txn = db.begin_write()?;
+/// # reset(&txn, None)?;
+/// # txn.commit()?;
+/// # let tables = Tables::open(db.begin_read()?, None);
+/// # let mut tail = Tail::after(&tables)?;
+/// # use grainstore_format::{BeliefBuilder, Encoding, EpochMs, GrainRef};
+/// # use grainstore_index::{IndexedFields, Sequence};
+/// # for (sequence, subject) in [(0, "alice"), (1, "ann"), (2, "alice")] {
+/// #     let time = EpochMs::new(1_768_471_200_000 + sequence);
+/// #     let grain = BeliefBuilder::new(time, subject, "mg:prefers", "tea", 0.9).build()?;
+/// #     let blob = grain.encode(Encoding::MessagePack)?;
+/// #     let (address, fields) = (*blob.address().as_bytes(), GrainRef::new(blob.bytes())?);
+/// #     let fields = IndexedFields::from_grain(&fields);
+/// #     tail.push(&tables, Sequence::new(sequence as u64), address, &fields)?;
+/// # }
+/// use grainstore_format::GrainType;
+/// use grainstore_index::{IndexLookup, IndexReader, IntersectionStep, Scope, TimeOrder, TimeRange};
+///
+/// // `tables` and `tail` hold three beliefs, two of them about alice.
+/// let reader = IndexReader::new(&tables, &tail);
+/// let lookups = [IndexLookup::subject("alice".into()), IndexLookup::Type(GrainType::Belief)];
+/// let mut common =
+///     reader.intersect(&Scope::All, &lookups, TimeRange::default(), TimeOrder::Newest)?;
+/// assert!(matches!(common.step(100)?, IntersectionStep::Found(at) if at.sequence.get() == 2));
+/// assert_eq!(common.count(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Intersection<'v> {
     cursors: Vec<ScanCursor<'v>>,
     order: TimeOrder,
@@ -17,7 +49,7 @@ pub struct Intersection<'v> {
     paused_at: Option<Posting>,
 }
 
-/// The result of one search for the next posting.
+/// The result of one search for the next posting of an [`Intersection`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntersectionStep {
     /// The next posting.

@@ -19,6 +19,30 @@
 //! - `reader`, `addresses`, `estimate`, `stats`: lookups and figures of a view
 //! - [`text`]: the full text, kept beside the tables
 //! - [`vectors`]: nearest-neighbour search, kept beside the tables
+//!
+//! ```
+//! # use grainstore_format::{BeliefBuilder, Encoding, EpochMs, GrainRef};
+//! # use grainstore_index::{Tables, Tail, reset};
+//! # use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
+//! # let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
+//! # let txn = db.begin_write()?;
+//! # reset(&txn, None)?;
+//! # txn.commit()?;
+//! # let tables = Tables::open(db.begin_read()?, None);
+//! # let mut tail = Tail::after(&tables)?;
+//! # let time = EpochMs::new(1_768_471_200_000);
+//! # let grain = BeliefBuilder::new(time, "alice", "mg:prefers", "tea", 0.9).build()?;
+//! # let blob = grain.encode(Encoding::MessagePack)?;
+//! use grainstore_index::{IndexLookup, IndexReader, IndexedFields, Scope, Sequence, TimeRange};
+//!
+//! // `tables` and `tail` are those of a new store; `blob` is its first grain: alice prefers tea.
+//! let (address, grain) = (*blob.address().as_bytes(), GrainRef::new(blob.bytes())?);
+//! tail.push(&tables, Sequence::new(0), address, &IndexedFields::from_grain(&grain))?;
+//! let reader = IndexReader::new(&tables, &tail);
+//! let about_alice = IndexLookup::subject("alice".into());
+//! assert_eq!(reader.count_up_to(&Scope::All, &about_alice, TimeRange::default(), 100)?, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod error;
 mod field;

@@ -6,7 +6,8 @@ use crate::field::{Digest, Field};
 use crate::posting_lists::PostingList;
 use crate::term::TermValue;
 
-/// The namespaces a lookup covers. The empty name is the partition of grains without a namespace.
+/// The namespaces a lookup of an [`IndexReader`](crate::IndexReader) covers. The empty name is the partition
+/// of grains without a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope<'a> {
     /// All namespaces.
@@ -19,6 +20,15 @@ pub enum Scope<'a> {
 }
 
 /// The object of a triple. A map never equals a text.
+///
+/// ```
+/// use grainstore_format::{Map, Value};
+/// use grainstore_index::{Object, TermValue, object_hash};
+///
+/// let text = Object::Text(TermValue::Plain("tea"));
+/// let map = Object::Map(object_hash(&Value::Map(Map::new())));
+/// assert_ne!(text.digest(), map.digest());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Object<'a> {
     /// Text.
@@ -39,6 +49,15 @@ impl Object<'_> {
 }
 
 /// The condition of an index lookup.
+///
+/// ```
+/// use grainstore_index::{Field, IndexLookup, TermValue};
+///
+/// let likes = IndexLookup::subject_relation("alice".into(), "mg:prefers".into());
+/// assert_eq!(likes.bound_fields(), ["subject", "relation"]);
+/// let tagged = IndexLookup::Value(Field::Tag, TermValue::Plain("travel"));
+/// assert_eq!(tagged.bound_fields(), ["structural_tags"]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexLookup<'a> {
     /// No condition: every grain.

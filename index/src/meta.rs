@@ -14,7 +14,8 @@ pub(crate) const META: TableDefinition<'static, &'static str, &'static [u8]> =
 pub(crate) const STAMP: &str = "stamp";
 pub(crate) const WATERMARK: &str = "watermark";
 pub(crate) const NEXT_IDS: &str = "next_ids";
-/// Row of the table `index.meta` with what the engine knew of the history of the log when it last folded.
+/// Row of the table `index.meta` with what the engine knew of the history of the log at the last
+/// [`fold`](crate::fold()).
 pub const HISTORY: &str = "history";
 
 /// The layout version of the tables.

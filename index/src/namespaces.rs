@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::lookup::Scope;
 use crate::term::TermId;
 
-/// The namespaces of a scope in one view.
+/// The namespaces of a scope in one view, looked up once for all of its
+/// [`PostingEstimate`](crate::PostingEstimate)s.
 #[derive(Debug, Clone)]
 pub struct ScopeNamespaces<'s> {
     scope: Scope<'s>,

@@ -4,8 +4,8 @@ use std::cmp::{Ordering, Reverse};
 
 use grainstore_format::EpochMs;
 
-/// The position of a grain in the log. Later grains have greater sequences. An index takes
-/// them with gaps; the log of the engine has none.
+/// The position of a grain in the log, as in its [`Posting`]. Later grains have greater sequences. An index
+/// takes them with gaps; the log of the engine has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sequence(u64);
 
@@ -26,7 +26,7 @@ impl Sequence {
     }
 }
 
-/// The first bytes of an address, which order grains of equal time.
+/// The first bytes of an address, which order each [`Posting`] of equal time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TieBreaker(pub(crate) [u8; TieBreaker::BYTES]);
 
@@ -46,7 +46,7 @@ impl TieBreaker {
     }
 }
 
-/// The last grain an index contains; the log continues after it.
+/// The last grain an index contains; the log continues after it. A [`Tail`](crate::Tail) moves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Watermark {
     /// Its position in the log.
@@ -58,6 +58,18 @@ pub struct Watermark {
 
 /// One entry of a posting list: the time of a grain (`timestamp_ms`, else `created_at`), the first bytes of
 /// its address, and its sequence. Newest first means descending time, then ascending address.
+///
+/// ```
+/// use grainstore_format::EpochMs;
+/// use grainstore_index::{Posting, Sequence, TieBreaker};
+///
+/// let posting = |ms, sequence| Posting {
+///     time: EpochMs::new(ms),
+///     tie: TieBreaker::FIRST,
+///     sequence: Sequence::new(sequence),
+/// };
+/// assert!(posting(2_000, 0) > posting(1_000, 1));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Posting {
     /// The time of the grain.
@@ -82,7 +94,8 @@ impl PartialOrd for Posting {
     }
 }
 
-/// A range of times, both ends inclusive; `None` is an open end. The default is all of time.
+/// A range of times in which an [`IndexReader`](crate::IndexReader) looks, both ends inclusive; `None` is an
+/// open end. The default is all of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TimeRange {
     /// The earliest time in the range.
@@ -91,7 +104,7 @@ pub struct TimeRange {
     pub to: Option<EpochMs>,
 }
 
-/// The direction of a scan.
+/// The direction of a scan of an [`IndexReader`](crate::IndexReader).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TimeOrder {
     /// Descending time; at equal time, ascending address.

@@ -21,13 +21,46 @@ use crate::tail::Tail;
 use crate::term::{OwnedTermValue, TermId, TermKind, TermValue};
 
 /// A view of the index: the tables of a read snapshot and the tail that continues them.
+///
+/// ```
+/// # use grainstore_index::{Tables, Tail, reset};
+/// # use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
+/// # let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
+/// # let txn = db.begin_write()?;
+/// # reset(&txn, None)?;
+/// # txn.commit()?;
+/// # let tables = Tables::open(db.begin_read()?, None);
+/// # let mut tail = Tail::after(&tables)?;
+/// # use grainstore_format::{BeliefBuilder, Encoding, EpochMs, GrainRef};
+/// # use grainstore_index::{IndexedFields, Sequence};
+/// # for (sequence, subject) in [(0, "alice"), (1, "ann"), (2, "alice")] {
+/// #     let time = EpochMs::new(1_768_471_200_000 + sequence);
+/// #     let grain = BeliefBuilder::new(time, subject, "mg:prefers", "tea", 0.9).build()?;
+/// #     let blob = grain.encode(Encoding::MessagePack)?;
+/// #     let (address, fields) = (*blob.address().as_bytes(), GrainRef::new(blob.bytes())?);
+/// #     let fields = IndexedFields::from_grain(&fields);
+/// #     tail.push(&tables, Sequence::new(sequence as u64), address, &fields)?;
+/// # }
+/// use grainstore_index::{IndexLookup, IndexReader, Scope, TermValue, TimeOrder, TimeRange};
+///
+/// // `tables` and `tail` hold three beliefs: about alice, about ann, and about alice again.
+/// let reader = IndexReader::new(&tables, &tail);
+/// let about_alice = IndexLookup::subject(TermValue::Plain("alice"));
+/// let newest_first =
+///     reader.scan(&Scope::All, &about_alice, TimeRange::default(), TimeOrder::Newest)?;
+/// let found: Vec<u64> =
+///     newest_first.map(|posting| posting.map(|at| at.sequence.get())).collect::<Result<_, _>>()?;
+/// assert_eq!(found, [2, 0]);
+/// assert_eq!(reader.subjects(&Scope::All, "a", 10)?, ["alice", "ann"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct IndexReader<'v> {
     pub(crate) dictionary: TermDictionary<'v>,
     pub(crate) token_scope: TokenScope<'v>,
 }
 
-/// A relation a subject has, with its newest posting.
+/// A relation a subject has, with its newest posting, found by an [`IndexReader`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelationSummary {
     /// The relation.

@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::meta::{HISTORY, NEXT_IDS, WATERMARK};
 use crate::posting_lists::PostingList;
 
-/// Row of the table `index.meta` of an encrypted store with the sealed sums: 32 bytes for each table, then the
-/// rows of the watermark, of the counters and of the history.
+/// Row of the table `index.meta` of an encrypted store with the sums that a [`RowSeal`] seals: 32 bytes for
+/// each table, then the rows of the watermark, of the counters and of the history.
 pub const ROW_SUM: &str = "row_sum";
 
 /// Numbers of the tables that are no posting lists; a list has the number of its place.
@@ -20,6 +20,29 @@ pub(crate) const ADDRESS_TABLE: u8 = TERMS_TABLE + 1;
 const SUMS: usize = ADDRESS_TABLE as usize + 1;
 
 /// Computes the tokens of rows, and seals their sums, under a key of the store.
+///
+/// ```
+/// use grainstore_index::{Result, RowSeal};
+/// # use grainstore_index::{Tables, reset};
+/// # use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
+///
+/// // A seal without a key, which a store would not use.
+/// struct Open;
+///
+/// impl RowSeal for Open {
+///     fn token(&self, table: u8, _: &[u8], _: &[u8]) -> [u8; 32] { [table; 32] }
+///     fn seal(&self, body: &[u8]) -> Result<Vec<u8>> { Ok(body.to_vec()) }
+///     fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> { Some(sealed.to_vec()) }
+///     fn is_checked(&self, _: u8) -> bool { false }
+///     fn set_checked(&self, _: u8) {}
+/// }
+/// # let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
+/// # let txn = db.begin_write()?;
+/// # reset(&txn, Some(&Open))?;
+/// # txn.commit()?;
+/// # Tables::open(db.begin_read()?, Some(std::sync::Arc::new(Open))).check_rows()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait RowSeal: Send + Sync {
     /// The token of a row, which cannot be computed without the key. Keys of one table are not prefixes of
     /// each other, or differ in length.

@@ -19,6 +19,38 @@ use crate::term::TermId;
 /// Postings in the requested order, without duplicates, read lazily.
 ///
 /// Borrows the view it reads. After an error it is at its end.
+///
+/// ```
+/// # use grainstore_index::{Tables, Tail, reset};
+/// # use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
+/// # let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
+/// # let txn = db.begin_write()?;
+/// # reset(&txn, None)?;
+/// # txn.commit()?;
+/// # let tables = Tables::open(db.begin_read()?, None);
+/// # let mut tail = Tail::after(&tables)?;
+/// # use grainstore_format::{BeliefBuilder, Encoding, EpochMs, GrainRef};
+/// # use grainstore_index::{IndexedFields, Sequence};
+/// # for (sequence, subject) in [(0, "alice"), (1, "ann"), (2, "alice")] {
+/// #     let time = EpochMs::new(1_768_471_200_000 + sequence);
+/// #     let grain = BeliefBuilder::new(time, subject, "mg:prefers", "tea", 0.9).build()?;
+/// #     let blob = grain.encode(Encoding::MessagePack)?;
+/// #     let (address, fields) = (*blob.address().as_bytes(), GrainRef::new(blob.bytes())?);
+/// #     let fields = IndexedFields::from_grain(&fields);
+/// #     tail.push(&tables, Sequence::new(sequence as u64), address, &fields)?;
+/// # }
+/// use grainstore_index::{IndexLookup, IndexReader, Scope, TimeOrder, TimeRange};
+///
+/// // `tables` and `tail` hold three beliefs, one a millisecond.
+/// let reader = IndexReader::new(&tables, &tail);
+/// let (every, always) = (IndexLookup::All, TimeRange::default());
+/// let scan = || reader.scan(&Scope::All, &every, always, TimeOrder::Oldest);
+/// let Some(last) = scan()?.last().transpose()? else { return Err("no grain".into()) };
+/// let mut rest = scan()?;
+/// rest.seek(last)?;
+/// assert_eq!((rest.count(), scan()?.count()), (1, 3));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Scan<'v> {
     sources: Vec<ScanSource<'v>>,
     /// The next position of each source that has one, and the index of the source; the first on top.

@@ -12,7 +12,7 @@ use crate::row_sum::{RowSeal, RowSum};
 use crate::tables::{self, NAME_PREFIX};
 use crate::term::NextIds;
 
-/// The state of an index.
+/// The state of an index, as [`state`] finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexState {
     /// Everything up to the watermark is folded; `None` if nothing is.
@@ -21,7 +21,7 @@ pub enum IndexState {
     Stale(StaleReason),
 }
 
-/// The reason an index must be rebuilt.
+/// The reason an index must be rebuilt, as [`state`] finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StaleReason {
@@ -39,6 +39,21 @@ pub enum StaleReason {
 ///
 /// `address_at` returns the address the log has at a sequence, `None` beyond its end. In an encrypted store
 /// `seal` is given, and the sums must fit the watermark; rows are compared with them when they are read.
+///
+/// ```
+/// use grainstore_index::{Error, IndexState, StaleReason, reset, state};
+/// use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
+///
+/// let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
+/// let of_no_log = |_| Ok::<_, Error>(None);
+/// let found = state(&db.begin_read()?, of_no_log, None)?;
+/// assert_eq!(found, IndexState::Stale(StaleReason::Missing));
+/// let txn = db.begin_write()?;
+/// reset(&txn, None)?;
+/// txn.commit()?;
+/// assert_eq!(state(&db.begin_read()?, of_no_log, None)?, IndexState::Ready(None));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// `ERR_IO`, and the errors of `address_at`. Damage is a result, not an error.
@@ -77,7 +92,8 @@ fn stored_state(txn: &ReadTransaction, seal: Option<&dyn RowSeal>) -> Result<Ind
     Ok(IndexState::Ready(watermark(&meta)?))
 }
 
-/// Deletes every derived table of any layout version. The truth tables stay.
+/// Deletes every derived table of any layout version; [`state`] then says that there is no index. The truth
+/// tables stay.
 ///
 /// No table of the index may be open in this transaction.
 ///
@@ -92,7 +108,8 @@ pub fn drop_all(txn: &WriteTransaction) -> Result<()> {
     Ok(())
 }
 
-/// Drops the index and creates an empty one: for a new store, and at the start of a rebuild.
+/// Drops the index and creates an empty one, which [`Tables`](crate::Tables) reads: for a new store, and at
+/// the start of a rebuild.
 ///
 /// # Errors
 /// `ERR_IO`; `ERR_INTEGRITY` if a table of the index is open in this transaction.

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::posting_lists::POSTING_LISTS;
 use crate::reader::IndexReader;
 
-/// The size of one table.
+/// The size of one table, in [`IndexStats`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableStats {
     /// The name of the table.
@@ -18,6 +18,34 @@ pub struct TableStats {
 }
 
 /// The size of an index.
+///
+/// ```
+/// # use grainstore_index::{Tables, Tail, reset};
+/// # use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
+/// # let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
+/// # let txn = db.begin_write()?;
+/// # reset(&txn, None)?;
+/// # txn.commit()?;
+/// # let tables = Tables::open(db.begin_read()?, None);
+/// # let mut tail = Tail::after(&tables)?;
+/// # use grainstore_format::{BeliefBuilder, Encoding, EpochMs, GrainRef};
+/// # use grainstore_index::{IndexedFields, Sequence};
+/// # for (sequence, subject) in [(0, "alice"), (1, "ann"), (2, "alice")] {
+/// #     let time = EpochMs::new(1_768_471_200_000 + sequence);
+/// #     let grain = BeliefBuilder::new(time, subject, "mg:prefers", "tea", 0.9).build()?;
+/// #     let blob = grain.encode(Encoding::MessagePack)?;
+/// #     let (address, fields) = (*blob.address().as_bytes(), GrainRef::new(blob.bytes())?);
+/// #     let fields = IndexedFields::from_grain(&fields);
+/// #     tail.push(&tables, Sequence::new(sequence as u64), address, &fields)?;
+/// # }
+/// use grainstore_index::IndexReader;
+///
+/// // `tables` are empty, and `tail` holds three beliefs.
+/// let stats = IndexReader::new(&tables, &tail).stats()?;
+/// assert_eq!(stats.tail_grains, 3);
+/// assert!(stats.tables.iter().all(|table| table.table.starts_with("index.")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexStats {
     /// The tables: every posting list, then sample, addresses and terms.

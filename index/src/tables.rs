@@ -34,6 +34,19 @@ pub(crate) type MetaRows = ReadOnlyTable<&'static str, &'static [u8]>;
 ///
 /// A table is opened when it is first read: a view is made at every commit, and most views never read most
 /// lists. The handles keep the snapshot alive and can be used from several threads.
+///
+/// ```
+/// use grainstore_index::{Tables, reset};
+/// use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
+///
+/// let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
+/// let txn = db.begin_write()?;
+/// reset(&txn, None)?;
+/// txn.commit()?;
+/// let tables = Tables::open(db.begin_read()?, None);
+/// assert_eq!(tables.watermark()?, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Tables {
     txn: ReadTransaction,
     seal: Option<Arc<dyn RowSeal>>,

@@ -20,13 +20,38 @@ use crate::term::{Term, TermId, TermKind};
 /// A reader's state is a snapshot of the tables and the tail that continues it; both must be published
 /// together. Tables and tail may overlap (a frozen part that is folded and not yet dropped): duplicate
 /// entries count once.
+///
+/// ```
+/// # use grainstore_index::{Tables, Tail, reset};
+/// # use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
+/// # let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
+/// # let txn = db.begin_write()?;
+/// # reset(&txn, None)?;
+/// # txn.commit()?;
+/// # let tables = Tables::open(db.begin_read()?, None);
+/// # let mut tail = Tail::after(&tables)?;
+/// # use grainstore_format::{BeliefBuilder, EpochMs, Encoding, GrainRef};
+/// # let time = EpochMs::new(1_768_471_200_000);
+/// # let blob = BeliefBuilder::new(time, "alice", "mg:prefers", "tea", 0.9)
+/// #     .build()?.encode(Encoding::MessagePack)?;
+/// use grainstore_index::{IndexedFields, Sequence};
+///
+/// // `tail` continues `tables`, which are empty, and `blob` is the first grain of the log.
+/// let (grain, address) = (GrainRef::new(blob.bytes())?, *blob.address().as_bytes());
+/// tail.push(&tables, Sequence::new(0), address, &IndexedFields::from_grain(&grain))?;
+/// assert_eq!((tail.grains(), tail.is_full()), (1, false));
+/// assert_eq!(tail.watermark().map(|last| last.address), Some(address));
+/// tail.freeze()?;
+/// assert_eq!(tail.frozen().map(|frozen| frozen.grains()), Some(1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Tail {
     frozen: Option<FrozenTail>,
     active: Arc<TailPart>,
 }
 
-/// The part of a tail that is being folded. Cheap to clone, shared between threads.
+/// The part of a [`Tail`] that is being folded. Cheap to clone, shared between threads.
 #[derive(Debug, Clone)]
 pub struct FrozenTail(pub(crate) Arc<TailPart>);
 

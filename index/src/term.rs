@@ -24,6 +24,13 @@ pub(crate) enum TermKind {
 }
 
 /// The value of a term or field: plaintext, or a blind token in an encrypted store.
+///
+/// ```
+/// use grainstore_index::{OwnedTermValue, TermValue};
+///
+/// let owned = OwnedTermValue::Plain("alice".to_owned());
+/// assert_eq!(owned.as_value(), TermValue::from("alice"));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TermValue<'a> {
     /// The text, in NFC.
@@ -38,7 +45,7 @@ impl<'a> From<&'a str> for TermValue<'a> {
     }
 }
 
-/// An owned value that was read from an index.
+/// An owned [`TermValue`] that was read from an index.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OwnedTermValue {
     /// The text.

@@ -20,7 +20,7 @@ pub(crate) fn read<'p, T: Deserialize<'p>>(params: Option<&'p RawValue>) -> Resu
     Ok(params)
 }
 
-/// No arguments, or no answer but that it is done.
+/// No arguments, as [`reindex`](crate::reindex()) takes them, or no answer but that it is done.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}

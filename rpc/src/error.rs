@@ -14,10 +14,20 @@ use crate::patience::Stalled;
 const DAMAGED_HINT: &str =
     "copy the directory first; `grain verify` tells what is damaged; restore a backup";
 
-/// Results of operations.
+/// Results of operations, with their [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason an operation ended early.
+///
+/// ```
+/// use grainstore_rpc::{Code, Error};
+///
+/// let error = Error::new(Code::NotFound, "no store is open", "call open first");
+/// assert!(error.has_code(Code::NotFound));
+/// assert_eq!(error.exit_code(), 1);
+/// assert_eq!(error.refusal().map(|refusal| refusal.hint.as_str()), Some("call open first"));
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 #[derive(Debug)]
 pub enum Error {
     /// The reader of stdout has closed it: no error, and there is nowhere to report one.
@@ -28,7 +38,19 @@ pub enum Error {
     Refused(Box<Refusal>),
 }
 
-/// A refusal or failure, as it is reported.
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::OutputClosed => f.write_str("the reader of the output has closed it"),
+            Self::AlreadyReported(code) => write!(f, "reported already; exit code {code}"),
+            Self::Refused(refusal) => write!(f, "{}: {}", refusal.code, refusal.message),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// A refusal or failure, as it is reported: what an [`Error`] is about.
 #[derive(Debug)]
 pub struct Refusal {
     /// The stable code, such as `ERR_ACCESS`.
@@ -47,7 +69,7 @@ pub struct Refusal {
     cursor: Option<u64>,
 }
 
-/// The codes that this crate raises itself; all others come from the crates below.
+/// The codes that this crate raises itself, each in an [`Error`]; all others come from the crates below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
     /// Malformed input.

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::error::Result;
 
-/// The grain in question.
+/// The grain that [`Explained`] is asked about.
 pub enum Asked {
     /// A grain of this session.
     Stored(Box<StoredGrain>, Session),
@@ -19,7 +19,7 @@ pub enum Asked {
     Offered(Offer),
 }
 
-/// The supersession to preview.
+/// The supersession that [`Explained`] is to preview.
 pub struct Attempt {
     /// The session that would replace.
     pub session: Session,
@@ -29,7 +29,24 @@ pub struct Attempt {
     pub justification: Option<String>,
 }
 
-/// The answer.
+/// The explanation of a policy.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// use grainstore_rpc::{Asked, Attempt, Explained};
+///
+/// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9);
+/// let tea = session.put(grain.build()?)?.address();
+/// let coffee = BeliefBuilder::new(session.now(), "alice", "prefers", "coffee", 0.9).build()?;
+/// let attempt = Attempt { session, old: tea, justification: None };
+/// let explained = Explained::of(Asked::Offered(coffee.into()), Some(attempt))?;
+/// assert_eq!(explained.policy.open_to, "anyone");
+/// assert!(explained.decision.is_some_and(|preview| preview.refusal.is_none()));
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 #[derive(Serialize)]
 pub struct Explained {
     /// The policy of the grain in question.

@@ -116,7 +116,8 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for Few<T, MO
     }
 }
 
-/// The address of a grain. One that is malformed is refused when the operation runs.
+/// The address of a grain, such as the one that [`contradict`](crate::contradict) marks. One that is
+/// malformed is refused when the operation runs.
 #[derive(Debug)]
 pub struct Address(Result<ContentAddress, grainstore::format::Error>);
 
@@ -139,6 +140,12 @@ impl<'de> Deserialize<'de> for Address {
 }
 
 /// Bytes, base64 in JSON.
+///
+/// ```
+/// let blob: grainstore_rpc::Base64 = serde_json::from_str(r#""dGVh""#)?;
+/// assert_eq!(blob.0, b"tea");
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Base64(pub Vec<u8>);
 

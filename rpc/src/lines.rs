@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
-/// The outcome of reading a line.
+/// The outcome of [`read_line`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
     /// A line is in the buffer, without its newline.
@@ -14,6 +14,16 @@ pub enum Line {
 }
 
 /// Clears `buffer` and reads the next line into it, unless that exceeds `limit` bytes.
+///
+/// ```
+/// use grainstore_rpc::{Line, read_line};
+///
+/// let (mut input, mut buffer) = (&b"tea\na long line\n"[..], Vec::new());
+/// assert_eq!(read_line(&mut input, &mut buffer, 5)?, Line::Read);
+/// assert_eq!(buffer, b"tea");
+/// assert_eq!(read_line(&mut input, &mut buffer, 5)?, Line::TooLong);
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn read_line(
     reader: &mut (impl BufRead + ?Sized),
     buffer: &mut Vec<u8>,

@@ -4,21 +4,39 @@ use std::cell::Cell;
 use std::io::{self, Write};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Time that the reader of a stream is waited for, as long as a listener of the library is.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Time that the reader has for what is left once a signal has asked to stop.
+const AFTER_STOP: Duration = Duration::from_secs(1);
+/// Time between two looks at whether a signal has asked to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The time that writes may wait for their reader, all of them together, while it is counted.
+///
+/// ```
+/// use grainstore_rpc::Patience;
+/// use std::sync::atomic::Ordering;
+///
+/// let patience = Patience::of(std::time::Duration::from_secs(5));
+/// patience.begin();
+/// assert!(!patience.idle().load(Ordering::SeqCst));
+/// patience.end();
+/// assert!(patience.idle().load(Ordering::SeqCst));
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Patience {
     time: Duration,
     left: Rc<Cell<Option<Duration>>>,
     idle: Arc<AtomicBool>,
     stopped: Arc<AtomicBool>,
+    signal: Arc<AtomicUsize>,
+    given_up: Rc<Cell<bool>>,
 }
 
 impl Default for Patience {
@@ -31,7 +49,14 @@ impl Patience {
     /// A patience of this much time, which is not counted yet.
     pub fn of(time: Duration) -> Self {
         let idle = Arc::new(AtomicBool::new(true));
-        Self { time, left: Rc::default(), idle, stopped: Arc::default() }
+        Self {
+            time,
+            left: Rc::default(),
+            idle,
+            stopped: Arc::default(),
+            signal: Arc::default(),
+            given_up: Rc::default(),
+        }
     }
 
     /// Starts to count, from the whole of it.
@@ -52,14 +77,37 @@ impl Patience {
         Arc::clone(&self.idle)
     }
 
-    /// A flag for a signal handler to set: the stream that goes on is cancelled, and no request is read after it.
+    /// A flag for a signal handler to set: the stream that goes on is cancelled, no request is
+    /// read after it, and a reader that takes nothing is waited for no more than a second.
     #[must_use]
     pub fn stop(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stopped)
     }
 
+    /// A place for a signal handler to put the number of its signal.
+    #[must_use]
+    pub fn signal(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.signal)
+    }
+
+    /// The signal that has the process end by it: nobody read what was left after it.
+    #[must_use]
+    pub fn ended_by(&self) -> Option<i32> {
+        let signal = i32::try_from(self.signal.load(Ordering::SeqCst)).ok()?;
+        (signal != 0 && self.given_up.get()).then_some(signal)
+    }
+
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::SeqCst)
+    }
+
+    /// The time that a write may take, `None` for as long as it takes.
+    fn left(&self) -> Option<Duration> {
+        if self.is_stopped() {
+            let most = self.left.get().unwrap_or(AFTER_STOP);
+            self.left.set(Some(most.min(AFTER_STOP)));
+        }
+        self.left.get()
     }
 
     fn spend(&self, time: Duration) {
@@ -94,6 +142,16 @@ impl Stalled {
 ///
 /// Nothing portable interrupts a write, so a thread writes while patience is counted. A write that never ends
 /// keeps that thread until the process is over.
+///
+/// ```
+/// use grainstore_rpc::{Patience, PatientWriter};
+/// use std::io::Write;
+///
+/// let patience = Patience::default();
+/// let mut writer = PatientWriter::new(std::io::stdout(), &patience);
+/// writeln!(writer, "tea")?;
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct PatientWriter<W> {
     patience: Patience,
@@ -133,20 +191,18 @@ impl<W: Write + Send + 'static> PatientWriter<W> {
 
 impl<W: Write + Send + 'static> Write for PatientWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let left = self.patience.left.get();
-        if left.is_some() {
+        if self.patience.left().is_some() {
             self.start_thread()?;
         }
-        let began = Instant::now();
         let written = match &mut self.state {
             State::Direct(to) => return to.write(bytes),
-            State::Threaded(thread) => thread.write(bytes, left),
+            State::Threaded(thread) => thread.write(bytes, &self.patience),
             State::Stalled => None,
         };
-        self.patience.spend(began.elapsed());
         match written {
             Some(written) => written.map(|()| bytes.len()),
             None => {
+                self.patience.given_up.set(true);
                 self.state = State::Stalled;
                 Err(Stalled::error())
             }
@@ -179,13 +235,21 @@ impl Thread {
         Ok(Self { pieces, written })
     }
 
-    /// Writes and flushes; `None` if that takes longer than `left`.
-    fn write(&self, bytes: &[u8], left: Option<Duration>) -> Option<io::Result<()>> {
+    /// Writes and flushes; `None` if that takes longer than there is patience.
+    fn write(&self, bytes: &[u8], patience: &Patience) -> Option<io::Result<()>> {
         // Only one piece is on its way, so there is room.
         self.pieces.send(bytes.to_vec()).ok()?;
-        match left {
-            None => self.written.recv().ok(),
-            Some(left) => self.written.recv_timeout(left).ok(),
+        loop {
+            let left = patience.left();
+            let look = left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY));
+            let began = Instant::now();
+            let written = self.written.recv_timeout(look);
+            patience.spend(began.elapsed());
+            match written {
+                Ok(written) => return Some(written),
+                Err(RecvTimeoutError::Timeout) if left.is_none_or(|left| left > look) => {}
+                Err(_) => return None,
+            }
         }
     }
 }
@@ -287,6 +351,44 @@ pub(crate) mod tests {
         out.write_all(b"stuck").unwrap();
         late.join().unwrap();
         assert_eq!(*taken.lock().unwrap(), b"stuck");
+    }
+
+    #[test]
+    fn a_stalled_reader_is_waited_for_no_more_than_a_second_once_it_is_to_stop() {
+        let patience = Patience::of(Duration::from_secs(60));
+        let (stuck, _taken, open) = Stuck::from("stuck");
+        let mut out = PatientWriter::new(stuck, &patience);
+        patience.begin();
+        let (stop, signal) = (patience.stop(), patience.signal());
+        let late = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(5));
+            signal.store(15, Ordering::SeqCst);
+            stop.store(true, Ordering::SeqCst);
+        });
+        assert!(Stalled::is(&out.write_all(b"stuck").unwrap_err()));
+        assert_eq!(patience.ended_by(), Some(15));
+        late.join().unwrap();
+        drop(open);
+    }
+
+    #[test]
+    fn who_is_only_slow_gets_what_is_left_after_a_stop() {
+        let patience = Patience::of(Duration::from_secs(60));
+        let (stuck, taken, open) = Stuck::from("stuck");
+        let mut out = PatientWriter::new(stuck, &patience);
+        patience.begin();
+        patience.signal().store(15, Ordering::SeqCst);
+        patience.stop().store(true, Ordering::SeqCst);
+        let late = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(50));
+            drop(open);
+        });
+        out.write_all(b"stuck").unwrap();
+        patience.end();
+        out.write_all(b" and more").unwrap();
+        late.join().unwrap();
+        assert_eq!(*taken.lock().unwrap(), b"stuck and more");
+        assert_eq!(patience.ended_by(), None);
     }
 
     #[test]

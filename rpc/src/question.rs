@@ -10,6 +10,22 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 
 /// A statement in text or JSON, which need not be UTF-8, with the options of its caller.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// use grainstore_rpc::Question;
+///
+/// # let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+/// # let tea = session.put(grain)?.address();
+/// let params = vec![("who".into(), "alice".into())];
+/// let query = br#"RECALL beliefs ABOUT $who AS text"#;
+/// let response = Question { query, params, ..Question::default() }.ask(&session)?;
+/// assert!(response.text().is_some_and(|text| text.contains("tea")));
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Question<'q> {
     /// Its text, or JSON form.

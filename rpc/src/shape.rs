@@ -20,9 +20,31 @@ pub use self::audit::AuditAnswer;
 use crate::error::{Code, Error, Result};
 
 /// The version of the `.mg` format this program reads and writes (OMS 3.1.1).
+///
+/// ```
+/// use grainstore_rpc::{FORMAT_VERSION, encode_grain};
+///
+/// let blob = encode_grain(
+///     r#"{"type": "event", "content": "hello", "created_at": "2026-03-02T09:00:00Z"}"#,
+///     Default::default(),
+/// )?;
+/// assert_eq!(blob.bytes().first(), Some(&FORMAT_VERSION));
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub const FORMAT_VERSION: u8 = 1;
 
 /// The answer of a put.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+/// let answer = grainstore_rpc::PutAnswer::new(session.put(grain)?, Vec::new());
+/// assert_eq!(serde_json::to_value(&answer)?["duplicate"], false);
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 #[derive(Debug, Serialize)]
 pub struct PutAnswer {
     address: ContentAddress,
@@ -46,7 +68,7 @@ impl PutAnswer {
     }
 }
 
-/// The answer of a supersession.
+/// The answer of a supersession by [`supersede_by`](crate::supersede_by).
 #[derive(Debug, Serialize)]
 pub struct SupersedeAnswer {
     /// The new grain.
@@ -60,6 +82,18 @@ pub struct SupersedeAnswer {
 }
 
 /// The answer of an encoding.
+///
+/// ```
+/// use grainstore_rpc::{Encoded, encode_grain};
+///
+/// let blob = encode_grain(
+///     r#"{"type": "event", "content": "hello", "created_at": "2026-03-02T09:00:00Z"}"#,
+///     Default::default(),
+/// )?;
+/// let answer = serde_json::to_value(Encoded::from(&blob))?;
+/// assert_eq!(answer["address"], blob.address().to_string());
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 #[derive(Debug, Serialize)]
 pub struct Encoded {
     address: ContentAddress,
@@ -72,7 +106,7 @@ impl From<&Blob> for Encoded {
     }
 }
 
-/// The answer of a signing.
+/// The answer of a signing by [`sign_blob`].
 #[derive(Debug, Serialize)]
 pub struct SignedAnswer {
     address: ContentAddress,
@@ -80,7 +114,7 @@ pub struct SignedAnswer {
     did: Did,
 }
 
-/// Returns the key of a secret of 32 bytes.
+/// Returns the key of a secret of 32 bytes, for [`sign_blob`] and [`Proved`](crate::Proved).
 pub fn signing_key(algorithm: Algorithm, secret: &[u8]) -> Result<SigningKey> {
     let no_key = |_| {
         let message = format!("a key has 32 bytes, and this has {}", secret.len());
@@ -94,6 +128,20 @@ pub fn signing_key(algorithm: Algorithm, secret: &[u8]) -> Result<SigningKey> {
 }
 
 /// Signs a blob. `iat` is the time of signing in epoch seconds, now by default.
+///
+/// ```
+/// use grainstore_rpc::{SignedAnswer, VerdictAnswer, encode_grain, sign_blob, signing_key};
+///
+/// let key = signing_key(Default::default(), &[7; 32])?;
+/// let json = r#"{"type": "event", "content": "hello", "created_at": "2026-03-02T09:00:00Z"}"#;
+/// let blob = encode_grain(json, Default::default())?;
+/// let envelope = sign_blob(blob.bytes(), &key, None, grainstore::EpochMs::new(1_772_442_000_000))?;
+/// let answer = serde_json::to_value(SignedAnswer::new(&envelope, key.did()))?;
+/// assert_eq!(answer["did"], key.did().as_str());
+/// let verdict = VerdictAnswer::of(envelope.into_bytes())?.verdict;
+/// assert_eq!(verdict.did(), Some(&key.did()));
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn sign_blob(
     blob: &[u8],
     key: &SigningKey,
@@ -111,7 +159,7 @@ impl SignedAnswer {
     }
 }
 
-/// The answer of a verification.
+/// The answer of a verification, of what [`sign_blob`] signed for instance.
 #[derive(Debug, Serialize)]
 pub struct VerdictAnswer {
     #[serde(flatten)]
@@ -132,6 +180,18 @@ impl VerdictAnswer {
 }
 
 /// The answer of a decoding: all parts of a blob.
+///
+/// ```
+/// use grainstore_rpc::{Decoded, encode_grain};
+///
+/// let blob = encode_grain(
+///     r#"{"type": "event", "content": "hello", "created_at": "2026-03-02T09:00:00Z"}"#,
+///     Default::default(),
+/// )?;
+/// let answer = serde_json::to_value(Decoded::new(blob.bytes())?)?;
+/// assert_eq!(answer["grain"]["content"], "hello");
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 #[derive(Debug, Serialize)]
 pub struct Decoded {
     address: ContentAddress,
@@ -171,7 +231,7 @@ impl Decoded {
     }
 }
 
-/// The index-layer state of a grain, with its access counts before this read.
+/// The index-layer state of a grain, with its access counts before this read. [`StoredAnswer`] has one.
 #[derive(Debug, Serialize)]
 pub struct StateAnswer {
     /// The state without the counts.
@@ -191,6 +251,18 @@ impl StateAnswer {
 }
 
 /// A stored grain.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// # let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+/// # let tea = session.put(grain)?.address();
+/// let answer = grainstore_rpc::StoredAnswer::new(&session, &session.get(&tea)?)?;
+/// assert_eq!(serde_json::to_value(&answer)?["state"]["access_count"], 0);
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 #[derive(Debug, Serialize)]
 pub struct StoredAnswer {
     address: ContentAddress,
@@ -223,6 +295,22 @@ impl StoredAnswer {
 }
 
 /// One version of a history.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// use grainstore_rpc::Version;
+///
+/// # let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+/// # let tea = session.put(grain)?.address();
+/// for stored in session.history(&tea)? {
+///     let version = Version::try_from(stored)?;
+///     assert_eq!(version.grain.text("object"), Some("tea"));
+/// }
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 #[derive(Debug, Serialize)]
 pub struct Version {
     /// Its address.
@@ -243,6 +331,18 @@ impl TryFrom<StoredGrain> for Version {
 }
 
 /// Returns the JSON answer of an erasure.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// # let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+/// # let tea = session.put(grain)?.address();
+/// let erasure = session.erase(&tea, "a mistake", &grainstore::EraseOptions::new())?;
+/// assert_eq!(grainstore_rpc::erased(&erasure)["counts"]["erased"], 1);
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn erased(erasure: &EraseOutcome) -> Value {
     let mut told = json!({
         "counts": { "erased": erasure.erased, "skipped": erasure.skipped },

@@ -21,7 +21,7 @@ use crate::select::{
 use crate::template::TemplateLayout;
 use crate::tokens::TokenCounter;
 
-/// A text within its budget, with a report on each source.
+/// A text within its budget, with a report on each source, made by [`assemble`](crate::assemble()).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assembly {
     /// The text.
@@ -46,7 +46,8 @@ impl Assembly {
     }
 }
 
-/// The outcome of one source. Items that must not be shown are not counted anywhere.
+/// The outcome of one source of an [assembly](crate::assemble()). Items that must not be shown are not
+/// counted anywhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceReport {
     /// The label of the source.
@@ -65,7 +66,8 @@ pub struct SourceReport {
     pub used: usize,
 }
 
-/// The division of a budget, in its unit and in the order of the sources.
+/// The division of a budget, in its unit and in the order of the sources, as the callback of
+/// [`assemble_with_progress`] gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetShares {
     /// The amount each source is allocated.
@@ -75,6 +77,30 @@ pub struct BudgetShares {
 }
 
 /// Assembles the sources into one text within the budget.
+///
+/// ```
+/// # use grainstore_format::{BeliefBuilder, EpochMs};
+/// # use grainstore_sml::{AssemblyOptions, AssemblySource, Budget, CancelCheck, Clock, Disclosure};
+/// # use grainstore_sml::{Estimator, Format, Item, Level, assemble};
+/// # let belief = |object: &str| -> Result<Item, grainstore_format::Error> {
+/// #     let created_at = EpochMs::new(1_768_471_200_000);
+/// #     let grain = BeliefBuilder::new(created_at, "alice", "mg:prefers", object, 0.9).build()?;
+/// #     Ok(Item { grain, verification: None, chosen: None, score: None })
+/// # };
+/// # let options = AssemblyOptions {
+/// #     format: Format::Text, budget: Budget::Tokens(40),
+/// #     template: None, name: None, intent: None,
+/// #     disclosure: Disclosure::Fixed(Level::Summary), priority: &[], cancel: CancelCheck::NEVER,
+/// #     clock: Clock { now: EpochMs::new(1_768_474_800_000), iso_timestamps: false },
+/// # };
+/// // `belief("tea")?` is an item: alice prefers tea. The budget of `options` is 40 tokens.
+/// let items = [belief("tea")?, belief(&"every kind of coffee, ".repeat(20))?];
+/// let sources = [AssemblySource { label: "likes", items: &items, limit: 20, failed: false }];
+/// let assembly = assemble(&sources, &options, &Estimator)?;
+/// assert!(assembly.tokens <= 40 && assembly.text.contains("tea"));
+/// assert_eq!((assembly.sources[0].summary, assembly.sources[0].omitted), (1, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// `CAL-E030` if the empty envelope does not fit the budget; `CAL-E082` if cancelled.
@@ -87,6 +113,34 @@ pub fn assemble(
 }
 
 /// Like [`assemble`], and passes the division of the budget to a callback before anything is written.
+///
+/// ```
+/// # use grainstore_format::{BeliefBuilder, EpochMs};
+/// # use grainstore_sml::{AssemblyOptions, AssemblySource, Budget, CancelCheck, Clock, Disclosure};
+/// # use grainstore_sml::{Estimator, Format, Item, Level, assemble_with_progress};
+/// # let belief = |object: &str| -> Result<Item, grainstore_format::Error> {
+/// #     let created_at = EpochMs::new(1_768_471_200_000);
+/// #     let grain = BeliefBuilder::new(created_at, "alice", "mg:prefers", object, 0.9).build()?;
+/// #     Ok(Item { grain, verification: None, chosen: None, score: None })
+/// # };
+/// # let options = AssemblyOptions {
+/// #     format: Format::Text, budget: Budget::Grains(1), template: None, name: None, intent: None,
+/// #     disclosure: Disclosure::Fixed(Level::Summary), priority: &[], cancel: CancelCheck::NEVER,
+/// #     clock: Clock { now: EpochMs::new(1_768_474_800_000), iso_timestamps: false },
+/// # };
+/// use std::ops::ControlFlow;
+///
+/// // `belief("tea")?` is an item: alice prefers tea. The budget of `options` is one grain.
+/// let items = [belief("tea")?, belief("jazz")?];
+/// let sources = [AssemblySource { label: "likes", items: &items, limit: 20, failed: false }];
+/// let mut allocated = Vec::new();
+/// let assembly = assemble_with_progress(&sources, &options, &Estimator, &mut |shares| {
+///     allocated = shares.allocated.clone();
+///     ControlFlow::Continue(())
+/// })?;
+/// assert_eq!((allocated, assembly.sources[0].used), (vec![1], 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// As [`assemble`]; `CAL-E082` also if the callback breaks.
@@ -142,6 +196,27 @@ fn shares(drafts: &[SourceSelection<'_>], meter: &CostMeter<'_>) -> BudgetShares
 }
 
 /// Returns the budget the text would need, in the unit of the budget, for no grain to be omitted.
+///
+/// ```
+/// # use grainstore_format::{BeliefBuilder, EpochMs};
+/// # use grainstore_sml::{AssemblyOptions, AssemblySource, Budget, CancelCheck, Clock, Disclosure};
+/// # use grainstore_sml::{Estimator, Format, Item, Level, required_budget};
+/// # let belief = |object: &str| -> Result<Item, grainstore_format::Error> {
+/// #     let created_at = EpochMs::new(1_768_471_200_000);
+/// #     let grain = BeliefBuilder::new(created_at, "alice", "mg:prefers", object, 0.9).build()?;
+/// #     Ok(Item { grain, verification: None, chosen: None, score: None })
+/// # };
+/// # let options = AssemblyOptions {
+/// #     format: Format::Text, budget: Budget::Grains(1), template: None, name: None, intent: None,
+/// #     disclosure: Disclosure::Fixed(Level::Summary), priority: &[], cancel: CancelCheck::NEVER,
+/// #     clock: Clock { now: EpochMs::new(1_768_474_800_000), iso_timestamps: false },
+/// # };
+/// // `belief("tea")?` is an item: alice prefers tea. The budget of `options` is one grain.
+/// let items = [belief("tea")?, belief("jazz")?];
+/// let sources = [AssemblySource { label: "likes", items: &items, limit: 20, failed: false }];
+/// assert_eq!(required_budget(&sources, &options, &Estimator)?, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// `CAL-E082` if cancelled.

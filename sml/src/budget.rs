@@ -3,7 +3,7 @@
 //!
 //! It works on amounts in the unit of the budget, and knows neither grains nor tokens.
 
-/// The limit of a text (CAL 8.2).
+/// The limit of a text that [`assemble`](crate::assemble()) writes (CAL 8.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Budget {
     /// A number of tokens for the whole text, envelope included, by the counter in use.

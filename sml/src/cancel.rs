@@ -7,6 +7,20 @@ use std::fmt;
 use crate::error::Error;
 
 /// A callback that is polled to decide whether to stop.
+///
+/// ```
+/// use grainstore_format::EpochMs;
+/// use grainstore_sml::{CancelCheck, Clock, ErrorKind, Format, Item, Level, render_cancellable};
+/// # let grain = grainstore_format::EventBuilder::new(EpochMs::new(0), "hi").build()?;
+/// # let items = [Item { grain, verification: None, chosen: None, score: None }];
+///
+/// // `items` holds one event.
+/// let clock = Clock { now: EpochMs::new(1_768_474_800_000), iso_timestamps: false };
+/// let stop = CancelCheck::from_fn(&|| true);
+/// let stopped = render_cancellable(&items, Format::Sml, Level::Full, &clock, stop);
+/// assert_eq!(stopped.map_err(|error| error.kind()), Err(ErrorKind::Stopped));
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[derive(Clone, Copy, Default)]
 pub struct CancelCheck<'a>(Option<&'a dyn Fn() -> bool>);
 

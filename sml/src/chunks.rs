@@ -2,7 +2,7 @@
 
 use crate::tokens::TokenCounter;
 
-/// A chunk of a text.
+/// A chunk of the text of an [assembly](crate::assemble()).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk<'a> {
     /// The text of the chunk.

@@ -7,6 +7,14 @@ use grainstore_format::Value;
 use crate::words;
 
 /// The value of an attribute.
+///
+/// ```
+/// use grainstore_format::Value;
+/// use grainstore_sml::DisplayValue;
+///
+/// assert_eq!(DisplayValue::of(&Value::from(1.0)), DisplayValue::Number("1".to_owned()));
+/// assert_eq!(DisplayValue::of(&Value::from(vec!["tea", "jazz"])).as_str(), r#"["tea","jazz"]"#);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DisplayValue<'a> {
     /// A text, as stored.

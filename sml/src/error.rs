@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// The kind of an error, one variant per stable code.
+/// The kind of an [`Error`], one variant per stable code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -89,6 +89,17 @@ impl ErrorKind {
 }
 
 /// An error of this crate.
+///
+/// ```
+/// use grainstore_sml::{ErrorKind, Preset, Section, Template};
+///
+/// let refused = Template::new(Preset::Readable, &[(Section::Element, "- {{grain.text}}")]);
+/// if let Err(error) = refused {
+///     assert_eq!((error.kind(), error.code()), (ErrorKind::UnknownVariable, "CAL-E090"));
+///     assert_eq!(error.name(), Some("grain.text"));
+///     assert_eq!(error.place().map(|place| place.section), Some(0));
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
@@ -98,7 +109,7 @@ pub struct Error {
     name: Option<String>,
 }
 
-/// The location of an error in a template.
+/// The location of an [`Error`] in a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateLocation {
     /// The index of the section, in the order given.

@@ -7,6 +7,21 @@ use grainstore_format::{ContentAddress, Grain, GrainType, VerificationStatus};
 use crate::display_value::DisplayValue;
 
 /// A grain to show, with its state in the index layer.
+///
+/// ```
+/// use grainstore_format::Grain;
+/// use grainstore_sml::Item;
+///
+/// let grain = Grain::from_json(
+///     r#"{"type": "reasoning", "premises": ["a note"], "conclusion": "refund ann",
+///         "inference_method": "deductive", "requires_human_review": true, "created_at": 0}"#,
+/// )?;
+/// let mut item = Item { grain, verification: None, chosen: None, score: None };
+/// assert!(!item.is_displayable());
+/// item.verification = Some("verified".to_owned());
+/// assert!(item.is_displayable());
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Item {
     /// The grain.
@@ -20,6 +35,20 @@ pub struct Item {
 }
 
 /// The fields of a grain that a query selected, shown at every level (PROJECT, CAL 10.3.5).
+///
+/// ```
+/// use grainstore_format::{EpochMs, EventBuilder};
+/// use grainstore_sml::{ChosenFields, Clock, Item, Level, project};
+///
+/// let grain = EventBuilder::new(EpochMs::new(0), "alice said hello").role("user").build()?;
+/// let attributes = vec![("said by".to_owned(), "a user".into())];
+/// let chosen = Some(ChosenFields { text: None, attributes });
+/// let item = Item { grain, verification: None, chosen, score: None };
+/// let clock = Clock { now: EpochMs::new(1_000), iso_timestamps: false };
+/// let shown = project(&item, Level::Full, &clock);
+/// assert_eq!(shown.map(|shown| shown.attributes.len()), Some(1));
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ChosenFields {
     /// The text; `None` keeps the text of the type.

@@ -1,6 +1,13 @@
 //! The levels of detail at which grains are shown.
 
 /// The level of detail of a grain (CAL 10.4.4).
+///
+/// ```
+/// use grainstore_sml::Level;
+///
+/// assert_eq!(Level::Full.lower(), Some(Level::Standard));
+/// assert_eq!((Level::Summary.lower(), Level::Summary.name()), (None, "summary"));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// The text and the essential attributes.

@@ -8,7 +8,7 @@ use crate::level::Level;
 use crate::template::Template;
 use crate::time::Clock;
 
-/// One resolved source of an assembly.
+/// One resolved source of an assembly, given to [`assemble`](crate::assemble()).
 #[derive(Debug, Clone, Copy)]
 pub struct AssemblySource<'a> {
     /// The label, for the report. Labels never appear in the text.
@@ -21,7 +21,8 @@ pub struct AssemblySource<'a> {
     pub failed: bool,
 }
 
-/// The rule by which the level of a grain is chosen (CAL 8.2, progressive disclosure).
+/// The rule by which [`assemble`](crate::assemble()) chooses the level of a grain (CAL 8.2, progressive
+/// disclosure).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disclosure {
     /// This level for every grain. A grain that does not fit is omitted.

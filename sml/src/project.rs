@@ -13,7 +13,7 @@ use crate::table::{self, Attribute, AttributeSource, TextRule};
 use crate::time::{Clock, date_or_iso, relative_time};
 use crate::words;
 
-/// The text and the attributes that are shown of one grain.
+/// The text and the attributes that are shown of one grain, as [`project`](crate::project()) finds them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Projection<'a> {
     /// The type, one of the ten standard ones. Its canonical name is the SML element.
@@ -28,6 +28,19 @@ pub struct Projection<'a> {
 
 /// Projects an item at a level. `None` for an item that must not be shown: an opaque type, or a
 /// reasoning that waits for human review (CAL 10.3.2, ruling 46).
+///
+/// ```
+/// use grainstore_format::{BeliefBuilder, EpochMs};
+/// use grainstore_sml::{Clock, Item, Level, project};
+///
+/// let created_at = EpochMs::new(1_768_471_200_000);
+/// let grain = BeliefBuilder::new(created_at, "alice", "mg:works_at", "Acme", 0.9).build()?;
+/// let item = Item { grain, verification: None, chosen: None, score: None };
+/// let clock = Clock { now: created_at, iso_timestamps: false };
+/// let shown = project(&item, Level::Standard, &clock);
+/// assert_eq!(shown.map(|shown| shown.text.into_owned()).as_deref(), Some("works at Acme"));
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[must_use]
 pub fn project<'a>(item: &'a Item, level: Level, clock: &Clock) -> Option<Projection<'a>> {
     let grain_type = item.grain.grain_type();
@@ -64,12 +77,25 @@ fn project_chosen<'a>(chosen: &'a ChosenFields, grain: &'a Grain) -> Projection<
     }
 }
 
-/// Iterates over the names of all attributes of all types, each once.
+/// Iterates over the names of all attributes of all types, each once; [`attribute`] finds their values.
 pub fn attribute_names() -> impl Iterator<Item = &'static str> {
     table::attribute_names()
 }
 
 /// Returns the attribute of this name, if the type of the grain shows it at any level.
+///
+/// ```
+/// use grainstore_format::{EpochMs, EventBuilder};
+/// use grainstore_sml::{Clock, Item, attribute, attribute_names};
+///
+/// let grain = EventBuilder::new(EpochMs::new(0), "alice said hello").role("user").build()?;
+/// let item = Item { grain, verification: None, chosen: None, score: None };
+/// let clock = Clock { now: EpochMs::new(1_000), iso_timestamps: false };
+/// assert_eq!(attribute(&item, "role", &clock), Some("user".into()));
+/// assert_eq!(attribute(&item, "confidence", &clock), None);
+/// assert!(attribute_names().any(|name| name == "confidence"));
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[must_use]
 pub fn attribute<'a>(item: &'a Item, name: &str, clock: &Clock) -> Option<DisplayValue<'a>> {
     let row = table::rule_for(item.grain.grain_type())?;

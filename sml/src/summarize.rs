@@ -35,6 +35,23 @@ struct Sentence {
 /// end at `.`, `!` or `?` before a space, at their ideographic forms, and at a newline. A belief is
 /// preceded by its subject.
 ///
+/// ```
+/// use grainstore_format::{EpochMs, EventBuilder};
+/// use grainstore_sml::{CancelCheck, Clock, Item, summarize};
+///
+/// let at = EpochMs::new(1_768_471_200_000);
+/// let mut items = Vec::new();
+/// for content in ["Hello! The review moved.", "Lunch was fine. The review needs numbers."] {
+///     let grain = EventBuilder::new(at, content).build()?;
+///     items.push(Item { grain, verification: None, chosen: None, score: None });
+/// }
+/// let clock = Clock { now: at, iso_timestamps: false };
+/// let said = summarize(&items, &clock, CancelCheck::NEVER)?;
+/// assert!(said.contains(&"The review moved.".to_owned()));
+/// assert!(!said.contains(&"Hello!".to_owned()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// `CAL-E082` if cancelled.
 pub fn summarize(

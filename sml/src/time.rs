@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 
-/// The reference for relative times.
+/// The reference for relative times, as [`relative_time`] takes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
     /// The current time, constant for a request.
@@ -22,6 +22,16 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// Returns the age of `at`, rounded down: `23m ago`, `3h ago`, `yesterday`, `2d ago`, `3w ago`, then
 /// `Mar 1` and `Mar 2025`. Future times are in ISO 8601 (CAL 10.3.4).
+///
+/// ```
+/// use grainstore_format::EpochMs;
+/// use grainstore_sml::{Clock, relative_time};
+///
+/// let at = EpochMs::new(1_768_471_200_000);
+/// let clock = Clock { now: EpochMs::new(1_768_474_800_000), iso_timestamps: false };
+/// assert_eq!(relative_time(at, &clock), "1h ago");
+/// assert_eq!(relative_time(at, &Clock { iso_timestamps: true, ..clock }), "2026-01-15T10:00:00Z");
+/// ```
 #[must_use]
 pub fn relative_time(at: EpochMs, clock: &Clock) -> String {
     if clock.iso_timestamps || at > clock.now {
@@ -39,6 +49,14 @@ pub fn relative_time(at: EpochMs, clock: &Clock) -> String {
 }
 
 /// Returns the date alone if `at` is midnight, else ISO 8601 with time.
+///
+/// ```
+/// use grainstore_format::EpochMs;
+/// use grainstore_sml::date_or_iso;
+///
+/// assert_eq!(date_or_iso(EpochMs::new(0)), "1970-01-01");
+/// assert_eq!(date_or_iso(EpochMs::new(60_000)), "1970-01-01T00:01:00Z");
+/// ```
 #[must_use]
 pub fn date_or_iso(at: EpochMs) -> String {
     match civil(at) {

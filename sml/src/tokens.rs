@@ -15,6 +15,22 @@ pub use cl100k::Cl100k;
 /// than `count(a)`. A counter that violates this leads to fewer grains shown, never to an exceeded
 /// budget: the finished text is counted as a whole, and grains are dropped until it fits. Several
 /// threads may count at once.
+///
+/// ```
+/// use grainstore_sml::TokenCounter;
+///
+/// struct Words;
+///
+/// impl TokenCounter for Words {
+///     fn count(&self, text: &str) -> usize {
+///         text.split_whitespace().count()
+///     }
+///     fn name(&self) -> &str {
+///         "words"
+///     }
+/// }
+/// assert_eq!(Words.count("alice prefers tea"), 3);
+/// ```
 pub trait TokenCounter: Sync {
     /// Returns the number of tokens in `text`.
     fn count(&self, text: &str) -> usize;
@@ -29,6 +45,14 @@ pub trait TokenCounter: Sync {
 /// The error is within about 10 % for English chat text, and within about 30 % for other scripts. Two
 /// properties hold exactly: the count is additive over lines (`count(a + b) = count(a) + count(b)` if
 /// `a` ends in a newline), and it depends on the text only.
+///
+/// ```
+/// use grainstore_sml::{Estimator, TokenCounter};
+///
+/// let (first, second) = ("Alice likes tea.\n", "She works at Acme.");
+/// let both = format!("{first}{second}");
+/// assert_eq!(Estimator.count(&both), Estimator.count(first) + Estimator.count(second));
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Estimator;
 

@@ -13,6 +13,10 @@ use serde_json::ser::{Formatter, Serializer};
 /// underscores.
 ///
 /// `mg:works_at` becomes `works at` (CAL 10.3.3).
+///
+/// ```
+/// assert_eq!(grainstore_sml::humanize("mg:works_at"), "works at");
+/// ```
 #[must_use]
 pub fn humanize(relation: &str) -> String {
     relation.rsplit_once(':').map_or(relation, |(_, name)| name).replace('_', " ")

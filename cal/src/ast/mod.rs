@@ -24,7 +24,8 @@ pub(crate) use stream::{StreamClause, StreamOption};
 
 pub(crate) use template::{SectionText, TemplateDefinition};
 
-/// A parsed query. Printing it with `Display` and parsing that again gives an equal query.
+/// A parsed query, the result of [`parse`](crate::parse()). Printing it with `Display` and parsing that
+/// again gives an equal query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statement<'a>(pub(crate) ParsedQuery<'a>);
 
@@ -319,7 +320,7 @@ pub(crate) struct SetClause<'a> {
     pub(crate) value: Spanned<Literal<'a>>,
 }
 
-/// The type of a statement, as in `_cal.statement_type`.
+/// The type of a statement, as in `_cal.statement_type`, known once it is [parsed](crate::parse()).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

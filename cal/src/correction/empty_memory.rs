@@ -31,7 +31,12 @@ impl Memory for EmptyMemory {
         Ok(RecallStats::default())
     }
 
-    fn matched_fields(&self, _: &Query, _: &Grain) -> Result<Vec<String>, MemoryError> {
+    fn matched_fields(
+        &self,
+        _: &Query,
+        _: &[Hit],
+        _: &CancelHandle,
+    ) -> Result<Vec<Vec<String>>, MemoryError> {
         Ok(Vec::new())
     }
 

@@ -88,6 +88,26 @@ fn what_is_suggested_asks_no_other_question() {
             "RECALL tool_calls WHERE tool = \"search\"",
             Some("RECALL actions WHERE tool_name = \"search\""),
         ),
+        (
+            "RECALL beliefs WHERE subject IN (\"alice\";\"bob\")",
+            Some("RECALL beliefs WHERE subject IN (\"alice\", \"bob\")"),
+        ),
+        (
+            "RECALL beliefs WHERE subject IN (\"alice\"|\"bob\"|\"eve\") LIMIT 5",
+            Some("RECALL beliefs WHERE subject IN (\"alice\", \"bob\", \"eve\") LIMIT 5"),
+        ),
+        (
+            "RECALL beliefs WHERE subject IN (\"alice\"\"bob\") AND relation = \"likes\"",
+            Some("RECALL beliefs WHERE subject IN (\"alice\", \"bob\") AND relation = \"likes\""),
+        ),
+        (
+            "RECALL beliefs WHERE subject IN [\"alice\";\"bob\"]",
+            Some("RECALL beliefs WHERE subject IN (\"alice\", \"bob\")"),
+        ),
+        (
+            "RECALL beliefs WHERE object = \"a \"b\" c\"",
+            Some("RECALL beliefs WHERE object = \"a \\\"b\\\" c\""),
+        ),
         ("RECALL active goals", Some("RECALL goals WHERE goal_state = \"active\"")),
         ("RECALL frobs", None),
         (
@@ -193,6 +213,41 @@ fn long_statements_of_many_parts_are_given_up_after_so_many_steps() {
     let sources: Vec<String> = (0..8).map(|at| format!("s{at}: RECALL beliefs")).collect();
     let (example, _) = suggested(&format!("ASSEMBLE FROM {}", sources.join(", ")));
     assert!(example.is_some(), "as many sources as there may be are put in parentheses");
+}
+
+#[test]
+fn a_keyword_is_suggested_only_where_it_makes_a_statement() {
+    let address = format!("sha256:{}", "ab12".repeat(16));
+    for query in [
+        "RECENT beliefs",
+        "RESET",
+        &format!("RESET {address} REASON \"x\""),
+        &format!("REVERSE {address}"),
+        "SUPERVISE x",
+        &format!("SUPERVISE {address} SET object = \"x\" REASON \"y\""),
+        "PATCH",
+        "WATCH",
+        "CATCH beliefs",
+        "MATCH (b:belief) RETURN b",
+        "MATCH beliefs",
+        "LEAD beliefs",
+        "SELECT AVG(confidence) FROM beliefs",
+        "AND beliefs",
+        "RECALL beliefs WHERE subject = \"a\" LIMITS x",
+    ] {
+        let (_, advice) = suggested(query);
+        assert!(!advice.is_empty() && !advice.contains("Did you mean"), "{query}: {advice}");
+    }
+    for (query, word) in [
+        ("RECAL beliefs".to_owned(), "RECALL"),
+        ("RECAL beleifs".to_owned(), "RECALL"),
+        ("BACH { a: RECALL }".to_owned(), "BATCH"),
+        (format!("REVERTS {address} REASON \"x\""), "REVERT"),
+        (format!("SUPERCEDE {address} SET object = \"x\" REASON \"y\""), "SUPERSEDE"),
+    ] {
+        let (_, advice) = suggested(&query);
+        assert_eq!(advice, format!("Did you mean \"{word}\"?"), "{query}");
+    }
 }
 
 #[test]

@@ -22,12 +22,13 @@ use grainstore_format::EpochMs;
 
 use crate::check::{self, CheckContext};
 use crate::codes::ErrorKind;
-use crate::error::{Error, Result};
+use crate::error::{Error, Position, Result};
 use crate::json;
 use crate::params::Params;
 use crate::parse::ELSEWHERE;
 use crate::scan::{SyntaxKind, SyntaxSpan, scan};
 use crate::source::QuerySource;
+use crate::suggest;
 pub use read::{parse, parse_bytes};
 
 use empty_memory::EmptyMemory;
@@ -64,11 +65,12 @@ pub(crate) fn with_correction(error: Error, source: &str) -> Error {
         looks: Cell::new(LOOKS),
     };
     let found = search.find(source, &error, MAX_REWRITES);
+    let is_stray = is_stray_keyword(source, &error);
     let Some((advice, text)) = found.filter(|(_, text)| asks_as_much(source, text)) else {
-        return error;
+        return if is_stray { error.suggest_valid() } else { error };
     };
     let said = error.suggestion();
-    let error = match !advice.is_empty() && is_vague(&error) {
+    let error = match !advice.is_empty() && (is_stray || is_vague(&error)) {
         // A short list of expected tokens is helpful beside the advice.
         true if said.starts_with("expected ") && said.len() <= SHORT_LIST_BYTES => {
             let both = format!("{advice}; {said}");
@@ -80,10 +82,25 @@ pub(crate) fn with_correction(error: Error, source: &str) -> Error {
     error.with_correction(text)
 }
 
+/// The words that begin statements that write.
+const WRITES: [&str; 3] = ["ADD", "SUPERSEDE", "REVERT"];
+
+/// Whether the keyword that the hint suggests makes no statement of the query, or a write of
+/// what does not begin as one.
+fn is_stray_keyword(source: &str, error: &Error) -> bool {
+    if error.kind() != ErrorKind::UnexpectedToken {
+        return false;
+    }
+    let Some((word, at)) = hinted(error) else { return false };
+    let given = source.get(at.start..at.end).unwrap_or_default();
+    let is_other_write = WRITES.contains(&word) && !suggest::is_misspelling(given, word);
+    let stands = apply_hint(source, error).is_some_and(|put| parse_and_check(&put.text).is_ok());
+    is_other_write || !stands
+}
+
 /// Whether a statement asks for no write where the one it stands for may have asked for none: a write is
 /// suggested only in the place of what begins as one.
 fn asks_as_much(source: &str, text: &str) -> bool {
-    const WRITES: [&str; 3] = ["ADD", "SUPERSEDE", "REVERT"];
     const BEFORE: [&str; 8] = ["CAL", "PLEASE", "NOW", "THEN", "RUN", "EXECUTE", "DO", "QUERY"];
     let writes = QuerySource::read_without_suggestion(text).and_then(|source| {
         source.statement_without_suggestion().map(|statement| statement.tier() > 0)
@@ -267,10 +284,15 @@ fn piece_index(pieces: &[SyntaxSpan], start: usize) -> usize {
     pieces.iter().position(|piece| piece.range.end > start).unwrap_or(pieces.len())
 }
 
+/// The word that the hint of the error suggests, and the place for it.
+fn hinted(error: &Error) -> Option<(&str, Position)> {
+    let word = error.suggestion().strip_prefix("Did you mean \"")?.strip_suffix("\"?")?;
+    Some((word, error.position()?))
+}
+
 /// Puts the word that the hint of the error suggests in the place of the error.
 fn apply_hint(text: &str, error: &Error) -> Option<Rewrite> {
-    let word = error.suggestion().strip_prefix("Did you mean \"")?.strip_suffix("\"?")?;
-    let at = error.position()?;
+    let (word, at) = hinted(error)?;
     if error.kind() == ErrorKind::UnknownVariable {
         let text = renamed(text, name_in_tag(text.get(at.start..at.end)?), word);
         return Some(Rewrite { advice: String::new(), text });

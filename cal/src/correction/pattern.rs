@@ -193,20 +193,32 @@ impl<'a> QueryPieces<'a> {
         ends
     }
 
-    /// Matches a string whose inner quotes are not escaped, so that it was scanned as several pieces. Two strings
-    /// with nothing but a comma between them are a list.
+    /// Matches a string whose inner quotes are not escaped, so that it was scanned as several
+    /// pieces. Two strings with nothing but a mark between them are a list, and so are two side by
+    /// side in brackets.
     fn unescaped_string_end(&self, at: usize) -> Option<usize> {
         let of = |at: usize| self.all.get(at).filter(|_| self.kind(at) == Some(SyntaxKind::Text));
         let mut end = of(at)?.range.end;
         for next in at + 1..self.all.len() {
             let piece = self.all.get(next).filter(|piece| piece.range.start == end)?;
             if of(next).is_some() {
-                let is_list = next == at + 2 && self.text_at(at + 1) == ",";
+                let is_list = match next - at {
+                    1 => self.is_in_brackets(at),
+                    2 => matches!(self.text_at(at + 1), "," | ";" | "|"),
+                    _ => false,
+                };
                 return (!is_list).then_some(next + 1);
             }
             end = piece.range.end;
         }
         None
+    }
+
+    /// Whether a string stands in brackets, behind other strings or none.
+    fn is_in_brackets(&self, at: usize) -> bool {
+        let is_text = |at: &usize| self.kind(*at) == Some(SyntaxKind::Text);
+        let before = (0..at).rev().find(|at| !is_text(at) && self.text_at(*at) != ",");
+        before.is_some_and(|before| matches!(self.text_at(before), "(" | "["))
     }
 
     /// Matches one or more pieces separated by commas, as many as there are.

@@ -9,6 +9,16 @@ use crate::source::QuerySource;
 
 /// Parses one query in text; [`QuerySource`] takes JSON too.
 ///
+/// ```
+/// use grainstore_cal::StatementType;
+///
+/// let statement = grainstore_cal::parse("RECALL goals ABOUT \"budget\" LIMIT 3")?;
+/// assert_eq!((statement.statement_type(), statement.tier()), (StatementType::Recall, 0));
+/// let again = statement.to_string();
+/// assert_eq!(grainstore_cal::parse(&again)?, statement);
+/// # Ok::<(), grainstore_cal::Error>(())
+/// ```
+///
 /// # Errors
 /// The first syntax error, with its position: E001 over 8,192 bytes, E014 if there is no statement, E002
 /// and the other parse codes of CAL appendix C.
@@ -16,7 +26,7 @@ pub fn parse(source: &str) -> Result<Statement<'_>> {
     parse_unlocated(source).map_err(|error| with_correction(error.locate(source), source))
 }
 
-/// Parses one query given as bytes.
+/// Parses one query given as bytes, as [`parse`] does a text.
 ///
 /// # Errors
 /// E070 if they are not UTF-8, else those of [`parse`].

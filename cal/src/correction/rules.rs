@@ -247,6 +247,9 @@ const CONDITION_RULES: &[RuleGroup] = &[
         ("AND $f STARTS|BEGINS|STARTING WITH $s", "AND query = #2:begin"),
     ]),
     ("several values stand in parentheses behind IN", &[
+        ("$f IN (|[ $L ;|PIPE $v", "#1 IN (#2, #3"),
+        ("$f IN (|[ $L $v", "#1 IN (#2, #3"),
+        ("$f IN ( $L ]", "#1 IN (#2)"),
         ("$f IN [ $L ]", "#1 IN (#2)"),
         ("$f IN $s", "#1 IN (#2)"),
         ("$f = [ $L ]", "#1 IN (#2)"),

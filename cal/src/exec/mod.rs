@@ -57,7 +57,7 @@ use stream::EventStream;
 
 pub use prepare::{Preparation, prepare};
 
-/// Options of one request, set by the host.
+/// Options of one request, set by the host for [`execute`].
 #[derive(Clone)]
 pub struct ExecuteOptions<'o> {
     /// The current time, against which time phrases are resolved and writes are dated.
@@ -143,6 +143,72 @@ impl ExecuteOptions<'_> {
 ///
 /// The host keeps `writes` across the requests of a session, since it counts them against the write limits.
 ///
+/// ```
+/// # use grainstore_cal::{AccessPlan, CancelHandle, Candidate, HashPrefix, Hit, HostInfo, Memory};
+/// # use grainstore_cal::{MemoryError, NamedTemplate, PrefixMatch, Query, RecallStats};
+/// # use grainstore_cal::{RecallVisitor, Score, SessionScope, TemplateSaveOutcome};
+/// # use grainstore_format::{BeliefBuilder, Blob, ContentAddress, Encoding, EpochMs, Grain};
+/// # use grainstore_format::{GrainRef, GrainState};
+/// # type Outcome<T> = Result<T, MemoryError>;
+/// # struct Notes(SessionScope, Vec<Blob>);
+/// # fn no<T>() -> Outcome<T> { Err(MemoryError::new("ERR_NONE", "not in these notes", "")) }
+/// # const NOW: EpochMs = EpochMs::new(1_768_471_200_000);
+/// # fn notes() -> grainstore_format::Result<Notes> {
+/// #     let belief = |object: &str| {
+/// #         BeliefBuilder::new(NOW, "alice", "mg:prefers", object, 0.9)
+/// #             .build()?.encode(Encoding::MessagePack)
+/// #     };
+/// #     Ok(Notes(SessionScope::default(), vec![belief("tea")?, belief("jazz")?]))
+/// # }
+/// # impl Memory for Notes {
+/// #     fn scope(&self) -> &SessionScope { &self.0 }
+/// #     fn recall(&self, query: &Query, cancel: &CancelHandle, visit: &mut RecallVisitor<'_>)
+/// #         -> Outcome<RecallStats> {
+/// #         let state = GrainState::default();
+/// #         for blob in &self.1 {
+/// #             cancel.check()?;
+/// #             let Ok(grain) = GrainRef::new(blob.bytes()) else { return no() };
+/// #             if query.matches(&blob.address(), &grain, &state, NOW) {
+/// #                 let address = blob.address();
+/// #                 let (grain, state) = (&grain, &state);
+/// #                 let found = Candidate { address, grain, state, score: Score::STRUCTURAL };
+/// #                 if visit(found).is_break() { break }
+/// #             }
+/// #         }
+/// #         Ok(RecallStats { scanned: self.1.len() as u64, total: None })
+/// #     }
+/// #     fn matched_fields(&self, _: &Query, _: &[Hit], _: &CancelHandle)
+/// #         -> Outcome<Vec<Vec<String>>> { no() }
+/// #     fn locate(&self, _: &HashPrefix) -> Outcome<PrefixMatch> { Ok(PrefixMatch::Nothing) }
+/// #     fn exists(&self, _: &ContentAddress) -> Outcome<bool> { no() }
+/// #     fn get(&self, _: &ContentAddress) -> Outcome<Option<Hit>> { no() }
+/// #     fn history(&self, _: &ContentAddress, _: usize) -> Outcome<Vec<Hit>> { no() }
+/// #     fn thread(&self, _: &ContentAddress, _: usize, _: &CancelHandle)
+/// #         -> Outcome<Vec<ContentAddress>> { no() }
+/// #     fn explain(&self, _: &Query, _: &CancelHandle) -> Outcome<AccessPlan> {
+/// #         Ok(AccessPlan { index: "none".to_owned(), estimated: 2, ..AccessPlan::default() })
+/// #     }
+/// #     fn describe(&self) -> Outcome<HostInfo> { no() }
+/// #     fn templates(&self) -> Outcome<Vec<NamedTemplate>> { Ok(Vec::new()) }
+/// #     fn save_template(&self, _: &NamedTemplate) -> Outcome<TemplateSaveOutcome> { no() }
+/// #     fn add(&self, _: Grain, _: &str) -> Outcome<ContentAddress> { no() }
+/// #     fn supersede(&self, _: &ContentAddress, _: Grain, _: &str)
+/// #         -> Outcome<ContentAddress> { no() }
+/// # }
+/// use grainstore_cal::{Answer, ExecuteOptions, WriteQuotas, execute};
+///
+/// // `notes()` is a `Memory` that holds two beliefs about alice.
+/// let options = ExecuteOptions::at(EpochMs::new(1_768_471_200_000));
+/// let source = "RECALL beliefs WHERE subject = \"alice\" LIMIT 1 AS text";
+/// let response = execute(&notes()?, source, &options, &WriteQuotas::default())?;
+/// if let Answer::Grains(answer) = &response.answer {
+///     assert_eq!(answer.results.len(), 1);
+///     assert!(answer.formatted.as_ref().is_some_and(|text| text.contains("tea")));
+/// }
+/// assert_eq!((response.meta.tier, response.meta.warnings.len()), (0, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// The first error of any phase, located in `source`; refusals of the memory keep their `ERR_` code.
 pub fn execute(
@@ -169,8 +235,8 @@ pub fn execute_bytes(
     run(memory, &read_bytes(source)?, options, writes, started, None)
 }
 
-/// Runs an ASSEMBLE and sends its events to `listener` while it runs (CAL 11), those its STREAM selects, or
-/// all without STREAM. Returns the whole answer as well.
+/// Runs an ASSEMBLE and sends its events to `listener`, an [`EventListener`], while it runs (CAL 11), those
+/// its STREAM selects, or all without STREAM. Returns the whole answer as well.
 ///
 /// # Errors
 /// E079 for any other statement, else as [`execute_bytes`]. An error before [`EventListener::on_start`] has no

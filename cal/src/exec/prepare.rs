@@ -20,7 +20,7 @@ use crate::source::QuerySource;
 use crate::tier::tier_of;
 use crate::write_quotas::WriteQuotas;
 
-/// A statement that is ready to run.
+/// A statement that is ready to run, from [`prepare`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Preparation {
@@ -47,6 +47,69 @@ pub struct Preparation {
 
 /// Prepares one query. Refusals that are known before anything is written are returned here; the errors of a
 /// BATCH entry are reported when it runs.
+///
+/// ```
+/// # use grainstore_cal::{AccessPlan, CancelHandle, Candidate, HashPrefix, Hit, HostInfo, Memory};
+/// # use grainstore_cal::{MemoryError, NamedTemplate, PrefixMatch, Query, RecallStats};
+/// # use grainstore_cal::{RecallVisitor, Score, SessionScope, TemplateSaveOutcome};
+/// # use grainstore_format::{BeliefBuilder, Blob, ContentAddress, Encoding, EpochMs, Grain};
+/// # use grainstore_format::{GrainRef, GrainState};
+/// # type Outcome<T> = Result<T, MemoryError>;
+/// # struct Notes(SessionScope, Vec<Blob>);
+/// # fn no<T>() -> Outcome<T> { Err(MemoryError::new("ERR_NONE", "not in these notes", "")) }
+/// # const NOW: EpochMs = EpochMs::new(1_768_471_200_000);
+/// # fn notes() -> grainstore_format::Result<Notes> {
+/// #     let belief = |object: &str| {
+/// #         BeliefBuilder::new(NOW, "alice", "mg:prefers", object, 0.9)
+/// #             .build()?.encode(Encoding::MessagePack)
+/// #     };
+/// #     Ok(Notes(SessionScope::default(), vec![belief("tea")?, belief("jazz")?]))
+/// # }
+/// # impl Memory for Notes {
+/// #     fn scope(&self) -> &SessionScope { &self.0 }
+/// #     fn recall(&self, query: &Query, cancel: &CancelHandle, visit: &mut RecallVisitor<'_>)
+/// #         -> Outcome<RecallStats> {
+/// #         let state = GrainState::default();
+/// #         for blob in &self.1 {
+/// #             cancel.check()?;
+/// #             let Ok(grain) = GrainRef::new(blob.bytes()) else { return no() };
+/// #             if query.matches(&blob.address(), &grain, &state, NOW) {
+/// #                 let address = blob.address();
+/// #                 let (grain, state) = (&grain, &state);
+/// #                 let found = Candidate { address, grain, state, score: Score::STRUCTURAL };
+/// #                 if visit(found).is_break() { break }
+/// #             }
+/// #         }
+/// #         Ok(RecallStats { scanned: self.1.len() as u64, total: None })
+/// #     }
+/// #     fn matched_fields(&self, _: &Query, _: &[Hit], _: &CancelHandle)
+/// #         -> Outcome<Vec<Vec<String>>> { no() }
+/// #     fn locate(&self, _: &HashPrefix) -> Outcome<PrefixMatch> { Ok(PrefixMatch::Nothing) }
+/// #     fn exists(&self, _: &ContentAddress) -> Outcome<bool> { no() }
+/// #     fn get(&self, _: &ContentAddress) -> Outcome<Option<Hit>> { no() }
+/// #     fn history(&self, _: &ContentAddress, _: usize) -> Outcome<Vec<Hit>> { no() }
+/// #     fn thread(&self, _: &ContentAddress, _: usize, _: &CancelHandle)
+/// #         -> Outcome<Vec<ContentAddress>> { no() }
+/// #     fn explain(&self, _: &Query, _: &CancelHandle) -> Outcome<AccessPlan> {
+/// #         Ok(AccessPlan { index: "none".to_owned(), estimated: 2, ..AccessPlan::default() })
+/// #     }
+/// #     fn describe(&self) -> Outcome<HostInfo> { no() }
+/// #     fn templates(&self) -> Outcome<Vec<NamedTemplate>> { Ok(Vec::new()) }
+/// #     fn save_template(&self, _: &NamedTemplate) -> Outcome<TemplateSaveOutcome> { no() }
+/// #     fn add(&self, _: Grain, _: &str) -> Outcome<ContentAddress> { no() }
+/// #     fn supersede(&self, _: &ContentAddress, _: Grain, _: &str)
+/// #         -> Outcome<ContentAddress> { no() }
+/// # }
+/// use grainstore_cal::{CalOperation, ExecuteOptions, StatementType, prepare};
+///
+/// // `notes()` is a `Memory` that holds two beliefs about alice.
+/// let options = ExecuteOptions::at(EpochMs::new(1_768_471_200_000));
+/// let prepared = prepare(&notes()?, "recall beliefs limit 1", &options)?;
+/// assert_eq!((prepared.statement_type, prepared.tier), (StatementType::Recall, 0));
+/// assert_eq!(prepared.text, "RECALL beliefs | LIMIT 1");
+/// assert_eq!(prepared.admission.operations, [CalOperation::Recall]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// As [`execute`](super::execute), except those that only show when it runs.

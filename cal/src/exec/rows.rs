@@ -44,18 +44,30 @@ impl Executor<'_> {
         asked: &RowContext<'_>,
         in_parts: bool,
     ) -> Result<Vec<ResultRow>> {
+        let mut searched = match asked.query.filter(|query| query.search().is_some()) {
+            Some(query) => self.memory.matched_fields(query, &hits, &self.cancel)?,
+            None => Vec::new(),
+        }
+        .into_iter();
         let mut rows = Vec::with_capacity(hits.len());
         for hit in hits {
             self.cancel.check()?;
             if !(in_parts || plan.select.is_some()) || plan.show.provenance {
                 self.check_whole_grain(&hit.grain)?;
             }
-            rows.push(self.row(hit, plan, asked)?);
+            rows.push(self.row(hit, plan, searched.next(), asked)?);
         }
         Ok(rows)
     }
 
-    fn row(&self, hit: Hit, plan: &RecallPlan, asked: &RowContext<'_>) -> Result<ResultRow> {
+    /// Builds one row; `searched` are the fields that match the search, if there was one.
+    fn row(
+        &self,
+        hit: Hit,
+        plan: &RecallPlan,
+        searched: Option<Vec<String>>,
+        asked: &RowContext<'_>,
+    ) -> Result<ResultRow> {
         let show = &plan.show;
         let contradictions = match show.contradictions {
             true => Some(self.contradictions(&hit)?),
@@ -69,7 +81,7 @@ impl Executor<'_> {
             let flag = looked.awaits_review().then(|| (REVIEW_FLAG.to_owned(), true.into()));
             fields.iter().filter_map(value).chain(flag).collect::<Map>()
         });
-        let matched = self.matched(&hit, plan, asked.query)?;
+        let matched = MatchedFields::of(&hit, plan, searched);
         let explanation = asked.explanation.map(|found| explain_match(found, &matched, hit.score));
         Ok(ResultRow {
             selected,
@@ -87,27 +99,6 @@ impl Executor<'_> {
             grain: hit.grain,
         })
     }
-
-    /// Returns the fields a grain matches on.
-    fn matched(
-        &self,
-        hit: &Hit,
-        plan: &RecallPlan,
-        query: Option<&Query>,
-    ) -> Result<MatchedFields> {
-        let mut conditions = plan.matched_fields.clone();
-        if hit.score.is_linked_only() {
-            conditions.clear();
-        }
-        let Some(query) = query.filter(|query| query.search().is_some()) else {
-            return Ok(MatchedFields { conditions, searched: Vec::new() });
-        };
-        if plan.fallback_search.is_some() {
-            conditions.retain(|name| name != "subject");
-        }
-        let words = self.memory.matched_fields(query, &hit.grain)?;
-        Ok(MatchedFields { conditions, searched: words.into_iter().map(Cow::from).collect() })
-    }
 }
 
 /// The fields a grain matches on.
@@ -119,6 +110,17 @@ struct MatchedFields {
 }
 
 impl MatchedFields {
+    fn of(hit: &Hit, plan: &RecallPlan, searched: Option<Vec<String>>) -> Self {
+        let mut conditions = plan.matched_fields.clone();
+        if hit.score.is_linked_only() {
+            conditions.clear();
+        } else if searched.is_some() && plan.fallback_search.is_some() {
+            conditions.retain(|name| name != "subject");
+        }
+        let searched = searched.into_iter().flatten().map(Cow::from).collect();
+        Self { conditions, searched }
+    }
+
     /// Returns each field once, those of the conditions first.
     fn all(self) -> Vec<Cow<'static, str>> {
         let mut names = self.conditions;

@@ -17,6 +17,11 @@ use crate::types;
 ///
 /// It covers the form and the limits of numbers; other limits, and the operators each field takes, are
 /// reported as errors of a query.
+///
+/// ```
+/// let schema = grainstore_cal::schema();
+/// assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+/// ```
 #[must_use]
 pub fn schema() -> Value {
     let alone = STATEMENTS.iter().map(|form| (form.name.to_owned(), object(form, &[])));

@@ -7,6 +7,15 @@ use crate::codes::ErrorKind;
 use crate::error::Error;
 
 /// A refusal or failure of a memory. Its stable code reaches the caller of CAL unchanged.
+///
+/// ```
+/// use grainstore_cal::{Error, MemoryError, StopReason};
+///
+/// let refused: Error = MemoryError::new("ERR_POLICY", "alice is on hold", "lift the hold").into();
+/// assert_eq!((refused.code(), refused.suggestion()), ("ERR_POLICY", "lift the hold"));
+/// let stopped: Error = MemoryError::stopped(StopReason::Timeout).into();
+/// assert!(stopped.code().starts_with("CAL-E"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct MemoryError {

@@ -21,6 +21,70 @@ pub use error::MemoryError;
 ///
 /// The sources of an ASSEMBLE may call it from several threads at once, so the result of one call must not
 /// depend on another.
+///
+/// ```
+/// # use grainstore_cal::{AccessPlan, CancelHandle, Candidate, HashPrefix, Hit, HostInfo, Memory};
+/// # use grainstore_cal::{MemoryError, NamedTemplate, PrefixMatch, Query, RecallStats};
+/// # use grainstore_cal::{RecallVisitor, Score, SessionScope, TemplateSaveOutcome};
+/// # use grainstore_format::{BeliefBuilder, Blob, ContentAddress, Encoding, EpochMs, Grain};
+/// # use grainstore_format::{GrainRef, GrainState};
+/// # type Outcome<T> = Result<T, MemoryError>;
+/// # struct Notes(SessionScope, Vec<Blob>);
+/// # fn no<T>() -> Outcome<T> { Err(MemoryError::new("ERR_NONE", "not in these notes", "")) }
+/// # const NOW: EpochMs = EpochMs::new(1_768_471_200_000);
+/// # fn notes() -> grainstore_format::Result<Notes> {
+/// #     let belief = |object: &str| {
+/// #         BeliefBuilder::new(NOW, "alice", "mg:prefers", object, 0.9)
+/// #             .build()?.encode(Encoding::MessagePack)
+/// #     };
+/// #     Ok(Notes(SessionScope::default(), vec![belief("tea")?, belief("jazz")?]))
+/// # }
+/// # impl Memory for Notes {
+/// #     fn scope(&self) -> &SessionScope { &self.0 }
+/// #     fn recall(&self, query: &Query, cancel: &CancelHandle, visit: &mut RecallVisitor<'_>)
+/// #         -> Outcome<RecallStats> {
+/// #         let state = GrainState::default();
+/// #         for blob in &self.1 {
+/// #             cancel.check()?;
+/// #             let Ok(grain) = GrainRef::new(blob.bytes()) else { return no() };
+/// #             if query.matches(&blob.address(), &grain, &state, NOW) {
+/// #                 let address = blob.address();
+/// #                 let (grain, state) = (&grain, &state);
+/// #                 let found = Candidate { address, grain, state, score: Score::STRUCTURAL };
+/// #                 if visit(found).is_break() { break }
+/// #             }
+/// #         }
+/// #         Ok(RecallStats { scanned: self.1.len() as u64, total: None })
+/// #     }
+/// #     fn matched_fields(&self, _: &Query, _: &[Hit], _: &CancelHandle)
+/// #         -> Outcome<Vec<Vec<String>>> { no() }
+/// #     fn locate(&self, _: &HashPrefix) -> Outcome<PrefixMatch> { Ok(PrefixMatch::Nothing) }
+/// #     fn exists(&self, _: &ContentAddress) -> Outcome<bool> { no() }
+/// #     fn get(&self, _: &ContentAddress) -> Outcome<Option<Hit>> { no() }
+/// #     fn history(&self, _: &ContentAddress, _: usize) -> Outcome<Vec<Hit>> { no() }
+/// #     fn thread(&self, _: &ContentAddress, _: usize, _: &CancelHandle)
+/// #         -> Outcome<Vec<ContentAddress>> { no() }
+/// #     fn explain(&self, _: &Query, _: &CancelHandle) -> Outcome<AccessPlan> {
+/// #         Ok(AccessPlan { index: "none".to_owned(), estimated: 2, ..AccessPlan::default() })
+/// #     }
+/// #     fn describe(&self) -> Outcome<HostInfo> { no() }
+/// #     fn templates(&self) -> Outcome<Vec<NamedTemplate>> { Ok(Vec::new()) }
+/// #     fn save_template(&self, _: &NamedTemplate) -> Outcome<TemplateSaveOutcome> { no() }
+/// #     fn add(&self, _: Grain, _: &str) -> Outcome<ContentAddress> { no() }
+/// #     fn supersede(&self, _: &ContentAddress, _: Grain, _: &str)
+/// #         -> Outcome<ContentAddress> { no() }
+/// # }
+/// use grainstore_cal::Predicate;
+///
+/// // `Notes` implements `recall` as a loop over the blobs it holds, and `Query::matches`.
+/// let notes: Notes = notes()?;
+/// let (about_alice, cancel) = (Predicate::text_is("subject", "alice")?, CancelHandle::new());
+/// let counted = notes.count(&Query::default().when(about_alice), &cancel)?;
+/// assert_eq!((counted.matches, counted.scanned), (2, 2));
+/// cancel.cancel();
+/// assert!(notes.count(&Query::default(), &cancel).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Memory: Sync {
     /// The namespace, user and agent of the session.
     fn scope(&self) -> &SessionScope;
@@ -41,12 +105,17 @@ pub trait Memory: Sync {
         visit: &mut RecallVisitor<'_>,
     ) -> Result<RecallStats, MemoryError>;
 
-    /// Returns the payload names of the fields of `grain` that match the search of `query`; empty if it has
-    /// no search.
+    /// Returns, for each of these grains in order, the payload names of the fields that match the search of
+    /// `query`. Called once an answer, and only for a query with a search.
     ///
     /// # Errors
-    /// Those of the memory.
-    fn matched_fields(&self, query: &Query, grain: &Grain) -> Result<Vec<String>, MemoryError>;
+    /// As [`Memory::recall`].
+    fn matched_fields(
+        &self,
+        query: &Query,
+        hits: &[Hit],
+        cancel: &CancelHandle,
+    ) -> Result<Vec<Vec<String>>, MemoryError>;
 
     /// Counts the visible grains that match. Override it where an index knows the number without reading each
     /// grain.
@@ -187,6 +256,21 @@ pub trait Memory: Sync {
 }
 
 /// A template saved under a name.
+///
+/// ```
+/// use grainstore_cal::{NamedTemplate, TemplateOwner, TemplateSaveOutcome};
+///
+/// let template = |name: &str, keeper| NamedTemplate {
+///     name: name.to_owned(),
+///     keeper,
+///     definition: format!("DEFINE TEMPLATE {name} ELEMENT {{ x }}"),
+/// };
+/// let known = [template("brief", TemplateOwner::Session)];
+/// let again = template("brief", TemplateOwner::Session);
+/// assert_eq!(again.check_against(&known), TemplateSaveOutcome::Taken);
+/// let handed_on = template("brief", TemplateOwner::Namespace);
+/// assert_eq!(handed_on.check_against(&known), TemplateSaveOutcome::Kept);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedTemplate {
     /// The name.
@@ -197,7 +281,7 @@ pub struct NamedTemplate {
     pub definition: String,
 }
 
-/// The owner of a template.
+/// The owner of a [`NamedTemplate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TemplateOwner {
@@ -207,7 +291,7 @@ pub enum TemplateOwner {
     Namespace,
 }
 
-/// The outcome of saving a template.
+/// The outcome of saving a [`NamedTemplate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TemplateSaveOutcome {
     /// It was saved.
@@ -242,10 +326,10 @@ impl NamedTemplate {
     }
 }
 
-/// A callback for the grains of a recall, one by one; `Break` ends the recall.
+/// A callback for the grains of a recall of a [`Memory`], one by one; `Break` ends the recall.
 pub type RecallVisitor<'v> = dyn FnMut(Candidate<'_>) -> ControlFlow<()> + 'v;
 
-/// The session behind a memory.
+/// The session behind a [`Memory`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionScope {
     /// The namespace it is bound to, with all below it; `None` sees every namespace.
@@ -258,7 +342,7 @@ pub struct SessionScope {
     pub agent_id: Option<String>,
 }
 
-/// A matching grain during a recall.
+/// A matching grain during a recall of a [`Memory`].
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'c> {
     /// The address.
@@ -271,7 +355,7 @@ pub struct Candidate<'c> {
     pub score: Score,
 }
 
-/// A decoded grain with its address, state and score.
+/// A decoded grain with its address, state and score, returned by a [`Memory`].
 #[derive(Debug, Clone)]
 pub struct Hit {
     /// The address.
@@ -284,7 +368,7 @@ pub struct Hit {
     pub score: Score,
 }
 
-/// Counters of a recall.
+/// Counters of a recall of a [`Memory`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecallStats {
     /// Grains of the session that were read, matching or not. Others are not counted, since the number would
@@ -294,7 +378,7 @@ pub struct RecallStats {
     pub total: Option<u64>,
 }
 
-/// The outcome of a count.
+/// The outcome of a count in a [`Memory`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CountStats {
     /// Grains that match.
@@ -303,7 +387,7 @@ pub struct CountStats {
     pub scanned: u64,
 }
 
-/// The access plan of a recall.
+/// The access plan of a recall of a [`Memory`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct AccessPlan {
     /// The index it scans, such as `SPO`, `session_id` or `time`.
@@ -320,7 +404,7 @@ pub struct AccessPlan {
     pub scans_at_most: Option<u64>,
 }
 
-/// The description of a host.
+/// The description of a host, as its [`Memory`] gives it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostInfo {
     /// Name of the server or library.
@@ -344,6 +428,14 @@ pub struct HostInfo {
 }
 
 /// The first 8 to 64 hex digits of an address.
+///
+/// ```
+/// use grainstore_cal::HashPrefix;
+///
+/// assert_eq!(HashPrefix::new("0123abc"), None);
+/// let prefix = HashPrefix::new("0123abcd");
+/// assert_eq!(prefix.map(|prefix| prefix.to_string()).as_deref(), Some("sha256:0123abcd"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HashPrefix(String);
 
@@ -378,7 +470,7 @@ impl fmt::Display for HashPrefix {
     }
 }
 
-/// The outcome of looking up a prefix.
+/// The outcome of looking up a [`HashPrefix`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrefixMatch {
     /// No visible grain.

@@ -6,6 +6,15 @@ use super::{Check, DomainTest, Predicate, TAGS, Want};
 
 /// An index lookup whose result contains every grain the predicate matches, and maybe more;
 /// [`Predicate::matches`] decides.
+///
+/// ```
+/// use grainstore_cal::{Lookup, Predicate};
+///
+/// let predicate = Predicate::text_is("subject", "alice")?;
+/// assert_eq!(predicate.lookup(), Some(Lookup::Text { field: "subject", value: "alice" }));
+/// assert_eq!(Predicate::contradicted(true).lookup(), None);
+/// # Ok::<(), grainstore_cal::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Lookup<'p> {
     /// Grains with this text in the payload field `field`.

@@ -20,6 +20,20 @@ pub use lookup::Lookup;
 const TAGS: &str = "structural_tags";
 
 /// A condition on a grain and its index state.
+///
+/// ```
+/// use grainstore_cal::{Comparator, Predicate};
+/// use grainstore_format::{BeliefBuilder, Encoding, EpochMs, GrainRef, GrainState};
+///
+/// let created_at = EpochMs::new(1_768_471_200_000);
+/// let belief = BeliefBuilder::new(created_at, "alice", "mg:prefers", "tea", 0.9).build()?;
+/// let blob = belief.encode(Encoding::MessagePack)?;
+/// let (grain, state) = (GrainRef::new(blob.bytes())?, GrainState::default());
+/// let sure = Predicate::field("confidence", Comparator::GreaterEqual, &0.8.into());
+/// assert_eq!(sure.map(|sure| sure.matches(&grain, &state)), Some(true));
+/// assert!(!Predicate::text_is("subject", "ann")?.matches(&grain, &state));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Predicate {
     /// The CAL name of the field, for `matched_fields`.
@@ -27,7 +41,7 @@ pub struct Predicate {
     check: Check,
 }
 
-/// The six comparators.
+/// The six comparators of a [`Predicate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparator {
     /// `=`

@@ -15,7 +15,8 @@ use crate::memory::{Hit, TemplateOwner};
 pub use plan::{PlanReport, RecallExplanation, RecallReport};
 pub use row::ResultRow;
 
-/// The machine envelope (CAL 14.1): `_cal`, and the answer of the statement beside it.
+/// The machine envelope (CAL 14.1) that [`execute`](crate::execute) returns: `_cal`, and the answer of the
+/// statement beside it.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Response {
@@ -27,7 +28,7 @@ pub struct Response {
     pub answer: Answer,
 }
 
-/// The `_cal` block.
+/// The `_cal` block of what [`execute`](crate::execute) returns.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct ResponseMeta {
@@ -54,7 +55,7 @@ pub struct ResponseMeta {
     pub warnings: Vec<Warning>,
 }
 
-/// Resources that a statement used.
+/// Resources that a statement used while [`execute`](crate::execute) ran it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Usage {
@@ -120,7 +121,7 @@ impl Answer {
     }
 }
 
-/// The answer, by kind of statement.
+/// The answer of [`execute`](crate::execute), by kind of statement.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -233,7 +234,7 @@ pub enum Answer {
     },
 }
 
-/// The answer of a RECALL.
+/// The answer of a RECALL, from [`execute`](crate::execute).
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct RecallAnswer {
@@ -254,7 +255,7 @@ pub struct RecallAnswer {
     pub explanation: Option<RecallExplanation>,
 }
 
-/// A group of GROUP BY.
+/// A group of GROUP BY, as [`execute`](crate::execute) returns it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct GroupCount {
@@ -268,7 +269,8 @@ pub struct GroupCount {
     pub requires_human_review: bool,
 }
 
-/// A field in which two versions differ.
+/// A field in which two versions differ, as [`execute`](crate::execute) and [`prepare`](crate::prepare)
+/// report it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct FieldChange {
@@ -280,11 +282,11 @@ pub struct FieldChange {
     pub to: Option<Value>,
 }
 
-/// Answers by label, in the order of a BATCH; an object in JSON.
+/// Answers by label, in the order of a BATCH given to [`execute`](crate::execute); an object in JSON.
 #[derive(Debug, Clone, Default)]
 pub struct BatchSlots(pub Vec<(String, BatchSlot)>);
 
-/// The outcome of one entry of a BATCH.
+/// The outcome of one entry of a BATCH given to [`execute`](crate::execute).
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum BatchSlot {
@@ -297,7 +299,7 @@ pub enum BatchSlot {
     },
 }
 
-/// The text of an assembly.
+/// The text of an assembly, from [`execute`](crate::execute).
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct FormattedContext {
@@ -309,11 +311,11 @@ pub struct FormattedContext {
     pub tokens: u64,
 }
 
-/// Source reports by label, in the order of FROM; an object in JSON.
+/// Source reports by label, in the order of FROM, from [`execute`](crate::execute); an object in JSON.
 #[derive(Debug, Clone, Default)]
 pub struct SourceAnswers(pub Vec<(String, SourceAnswer)>);
 
-/// The outcome of one source of an assembly.
+/// The outcome of one source of an assembly, from [`execute`](crate::execute).
 #[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 pub struct SourceAnswer {
@@ -344,7 +346,7 @@ pub struct SourceAnswer {
     pub grains: Vec<ResultRow>,
 }
 
-/// One version of a HISTORY.
+/// One version of a HISTORY, from [`execute`](crate::execute).
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Version {

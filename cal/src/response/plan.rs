@@ -6,7 +6,7 @@ use crate::ast::StatementType;
 use crate::error::Error;
 use crate::memory::AccessPlan;
 
-/// The plan of a statement.
+/// The plan of a statement, from [`prepare`](crate::prepare) or EXPLAIN.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct PlanReport {
@@ -32,7 +32,7 @@ pub struct PlanReport {
     pub recalls: Vec<RecallReport>,
 }
 
-/// The plan of one recall.
+/// The plan of one recall of a statement that [`prepare`](crate::prepare) has read.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct RecallReport {
@@ -56,7 +56,7 @@ pub struct RecallReport {
     pub otherwise_plan: Option<AccessPlan>,
 }
 
-/// The plan of EXPLAIN with the measured cost of a RECALL.
+/// The plan of EXPLAIN with the cost that [`execute`](crate::execute) measured for a RECALL.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct RecallExplanation {

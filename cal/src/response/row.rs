@@ -6,7 +6,7 @@ use grainstore_format::{ContentAddress, Grain, GrainState, Map, REVIEW_FLAG, Ver
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-/// One grain of a RECALL.
+/// One grain of a RECALL, from [`execute`](crate::execute).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ResultRow {

@@ -13,6 +13,7 @@ use crate::commands::export::stoppable;
 use crate::context::Context;
 use crate::error::Result;
 use crate::input::Source;
+use crate::interrupt::stop_at_signals;
 use crate::names::{FORMATS, named};
 use crate::statement::{ask_formatted, show};
 use crate::text::parse_time;
@@ -122,14 +123,17 @@ impl Cal {
 fn stream(question: Question<'_>, context: &mut Context<'_>) -> Result<()> {
     let session = context.session()?;
     let output = &mut context.output;
-    output.patience().begin();
+    let patience = output.patience().clone();
+    patience.begin();
     let mut written = Ok(());
     let mut listener = |event: Event| {
         written = output.json_line(&event).and_then(|()| output.flush());
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    let ended =
-        stoppable(|cancel| Question { cancel, ..question }.run_streaming(&session, &mut listener))?;
+    let ended = stoppable(|cancel| {
+        stop_at_signals(&patience);
+        Question { cancel, ..question }.run_streaming(&session, &mut listener)
+    })?;
     written?;
     for warning in &ended?.meta.warnings {
         output.note(&format!("warning: {}: {}", warning.code, warning.message));

@@ -50,7 +50,7 @@ impl Erase {
             .dry_run(self.dry_run)
             .now(self.now)
             .override_malformed_retention(self.override_malformed_retention);
-        // `--user` names the user to erase, not the session's.
+        // `--user` names the user to erase. The session is theirs or the operator's.
         let user = context.globals.user.take();
         let whats = [user.is_some(), self.address.is_some(), !self.certificates.is_empty()];
         if whats.into_iter().filter(|given| *given).count() != 1 {
@@ -62,7 +62,7 @@ impl Erase {
             let hint = "add --yes if it is meant; with --dry-run see first what would be erased";
             return Err(Error::usage(Code::Schema, message, hint));
         }
-        let session = context.session()?;
+        let session = context.session_about(user.as_deref())?;
         if !self.certificates.is_empty() {
             let certificates = certificates(&self.certificates, &mut context.output)?;
             let erasures = session.erase_returned(&certificates, &self.reason, &how)?;

@@ -42,7 +42,9 @@ fn cancel_streams_at_signals(patience: &Patience) {
         let idle = signal_hook::flag::register_conditional_default(end, patience.idle());
         let again = idle
             .and_then(|_| signal_hook::flag::register_conditional_default(end, patience.stop()));
-        let _ = again.and_then(|_| signal_hook::flag::register(end, patience.stop()));
+        if again.is_ok() {
+            crate::interrupt::stop_at_signal(end, patience);
+        }
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct SubjectReport {
 
 impl SubjectReport {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        // `--user` names the user of the report, not the session's.
+        // `--user` names the user of the report. The session is theirs or the operator's.
         let Some(user) = context.globals.user.take() else {
             return Err(Error::usage(
                 Code::Schema,
@@ -36,7 +36,7 @@ impl SubjectReport {
                 "it says whom the report is about",
             ));
         };
-        let session = context.session()?;
+        let session = context.session_about(Some(&user))?;
         let Some(out) = &self.out else {
             let grains = session.subject_grains(&user)?;
             if grains.is_empty() {

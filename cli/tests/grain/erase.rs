@@ -92,6 +92,40 @@ fn a_report_in_a_file_stands_under_the_rules_on_export_but_for_the_person_who_as
 }
 
 #[test]
+fn a_person_erases_and_reports_their_own_with_any_actor() {
+    let place = Place::empty();
+    place.grain(&["init", "--preset", "gdpr"]).done();
+    for user in ["ann", "bob"] {
+        let mut grain: Value = serde_json::from_str(&of(user, "tea")).unwrap();
+        grain["processing_basis"] = json!("contract");
+        place.put(&grain.to_string());
+    }
+    let who = ["--operator", "did:web:ops", "--actor", "did:web:agent"];
+    let erase = ["erase", "--reason", "ann asked", "--dry-run"];
+    for (more, may) in [(&[][..], true), (&["--namespace", "team"], false)] {
+        for what in [&erase[..], &["subject-report"]] {
+            let run = place.grain(&[what, &who, more, &["--user", "ann"]].concat());
+            match may {
+                true => assert_eq!(run.done().text().lines().count(), 1, "{what:?}"),
+                false => assert_eq!(run.error_code(), "ERR_ACCESS", "{what:?}"),
+            }
+        }
+    }
+    let hers = ["erase", "--reason", "ann asked", "--yes", "--json", "--user", "ann"];
+    let erased = place.grain(&[&hers[..], &who].concat()).done();
+    assert_eq!(erased.json()["counts"]["erased"], 1);
+    // Nobody's are no user's own.
+    let nobodys = ["--user", ""];
+    let run = place.grain(&[&erase[..], &who, &nobodys].concat());
+    assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_EMPTY"));
+    // A store that does not let users erase themselves lets no agent either.
+    let place = Place::with_store();
+    place.put(&of("ann", "tea"));
+    let run = place.grain(&[&erase[..], &who, &["--user", "ann"]].concat());
+    assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_ACCESS"));
+}
+
+#[test]
 fn the_methods_answer_as_they_are_told() {
     let place = Place::empty();
     let mut rpc = place.rpc();

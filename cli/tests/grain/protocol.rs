@@ -61,6 +61,12 @@ fn a_query_that_is_not_utf8_is_refused_by_cal_and_any_other_line_by_the_protocol
             assert_eq!(response["error"]["data"]["position"]["start"], start, "{response}");
             assert_eq!(response["id"], 7);
         }
+        // Half of a surrogate pair is no text either.
+        let half = [head.as_bytes(), br#""RECALL \ud800"}}"#].concat();
+        let response = rpc.ask(&half);
+        assert_eq!(response["error"]["data"]["code"], "CAL-E070", "{method} {response}");
+        assert_eq!(response["error"]["data"]["position"]["start"], 7, "{response}");
+        assert_eq!(response["id"], 7);
         // Elsewhere in the line it is no text, and so no JSON.
         let bad = [head.as_bytes(), b"\"RECALL\",\"namespace\":\"\xff\"}}"].concat();
         assert_eq!(rpc.ask(&bad)["error"]["code"], -32700, "{method}");

@@ -138,9 +138,9 @@ fn rpc_answers_a_refusal_without_events_and_a_failure_behind_them() {
 /// writes it waits while nobody reads.
 fn filled_beyond_a_pipe() -> (Place, String) {
     let place = Place::with_store();
-    for n in 0..100 {
-        place.put(&belief(&format!("person {n}"), &"a long walk along the river ".repeat(100)));
-    }
+    let walk = "a long walk along the river ".repeat(100);
+    let grains: Vec<_> = (0..100).map(|n| belief(&format!("person {n}"), &walk)).collect();
+    place.feed(&["put"], grains.join("\n")).done();
     let query =
         "ASSEMBLE FROM (RECALL LIMIT 100) BUDGET 16000 tokens STREAM { all, chunk_size = 20 }";
     (place, query.to_owned())
@@ -262,5 +262,58 @@ fn a_signal_cancels_the_stream_of_rpc_and_the_read_log_says_so() {
         let id = child.id().to_string();
         assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
         assert_eq!(child.wait().unwrap().code(), None, "{signal}");
+    }
+}
+
+/// The signal that ended a process whose events nobody read when a signal came so much later.
+#[cfg(unix)]
+fn ended_unread(
+    place: &Place,
+    query: &str,
+    signal: &str,
+    by_rpc: bool,
+    later: std::time::Duration,
+) -> Option<i32> {
+    use std::os::unix::process::ExitStatusExt;
+
+    let arguments = if by_rpc { &["rpc"][..] } else { &["cal", "--stream", query] };
+    let mut child = place.start(arguments);
+    let mut requests = child.stdin.take().unwrap();
+    let mut events = BufReader::new(child.stdout.take().unwrap());
+    if by_rpc {
+        let path = place.path().join("memory.grains");
+        let open =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "open", "params": { "path": path } });
+        writeln!(requests, "{open}").unwrap();
+        events.read_line(&mut String::new()).unwrap();
+        writeln!(requests, "{}", asked(2, &json!({ "query": query }))).unwrap();
+    }
+    events.read_line(&mut String::new()).unwrap();
+    std::thread::sleep(later);
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+    let began = std::time::Instant::now();
+    let ended = child.wait().unwrap();
+    assert!(began.elapsed() < std::time::Duration::from_secs(30), "{signal} {by_rpc}");
+    ended.signal()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_a_stream_that_nobody_reads_and_the_read_log_says_so() {
+    let (place, query) = filled_beyond_a_pipe();
+    for (signal, number, by_rpc) in
+        [("-TERM", 15, false), ("-INT", 2, false), ("-HUP", 1, false), ("-TERM", 15, true)]
+    {
+        // Before the pipe is full the last event is written, as to a reader.
+        let is_ended = |later: &u64| {
+            let later = std::time::Duration::from_millis(*later);
+            ended_unread(&place, &query, signal, by_rpc, later) == Some(number)
+        };
+        assert!([200, 2_000, 10_000].iter().any(is_ended), "{signal} {by_rpc}");
+        let call = last_call(&place);
+        let cancelled = (&call["cancelled"], &call["cancel_reason"]);
+        assert_eq!(cancelled, (&json!(true), &json!("listener")), "{signal} {by_rpc}");
+        place.grain(&["verify", "--full"]).done();
     }
 }

@@ -6,13 +6,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use grainstore_format::EpochMs;
 
-/// A source of the current time.
+/// A source of the current time, for [`OpenOptions::clock`](crate::OpenOptions::clock). [`ManualClock`] is
+/// one for tests.
 pub trait Clock: Debug + Send + Sync {
     /// Now, in epoch milliseconds.
     fn now(&self) -> EpochMs;
 }
 
-/// The wall clock of the machine.
+/// The wall clock of the machine; [`ManualClock`] is one that stands still.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -25,6 +26,21 @@ impl Clock for SystemClock {
 
 /// A clock that stands at the time set by [`set`](Self::set), and follows the wall clock until the first
 /// call.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// use grainstore::{EpochMs, ManualClock};
+/// use std::sync::Arc;
+///
+/// # let dir = tempfile::tempdir()?;
+/// let clock = Arc::new(ManualClock::following());
+/// let options = OpenOptions::new().create(true).clock(clock.clone());
+/// let store = Store::open(dir.path(), &options)?;
+/// clock.set(EpochMs::new(1_772_442_000_000));
+/// let session = store.session(SessionOptions::default());
+/// assert_eq!(session.now(), EpochMs::new(1_772_442_000_000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct ManualClock(AtomicI64);
 

@@ -6,7 +6,7 @@ use std::fmt;
 
 use grainstore_format as format;
 
-/// The kind of an error, one variant for each stable code.
+/// The kind of an [`Error`], one variant for each stable code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -159,6 +159,22 @@ impl ErrorKind {
 }
 
 /// An error of the store.
+///
+/// A program decides by the [`kind`](Self::kind), and shows people the message and the [`hint`](Self::hint).
+///
+/// ```
+/// use grainstore::prelude::*;
+///
+/// # let dir = tempfile::tempdir()?;
+/// match Store::open(dir.path(), &OpenOptions::new()) {
+///     Err(error) if error.kind() == ErrorKind::NotFound => {
+///         assert_eq!(error.code(), "ERR_NOT_FOUND");
+///         assert!(!error.hint().is_empty());
+///     }
+///     other => return Err(format!("not what was expected: {other:?}").into()),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Error {
     kind: ErrorKind,
@@ -172,7 +188,7 @@ pub struct Error {
     source: Option<std::sync::Arc<dyn std::error::Error + Send + Sync>>,
 }
 
-/// Results of this crate.
+/// Results of this crate, with its [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
@@ -257,7 +273,8 @@ impl Error {
         self
     }
 
-    /// Position of the refused grain in its batch, from 0.
+    /// Position of the refused grain in its batch ([`Session::put_batch`](crate::Session::put_batch)), from
+    /// 0.
     #[must_use]
     pub fn batch_index(&self) -> Option<usize> {
         self.batch_index
@@ -410,6 +427,16 @@ pub(crate) fn catch_storage_panic<T>(run: impl FnOnce() -> Result<T>) -> Result<
 
 /// Whether a panic of this thread becomes an error (`ERR_INTEGRITY`): for the panic hook of a host, which need
 /// not tell of it as of a failure of the program.
+///
+/// ```
+/// std::panic::set_hook(Box::new(|panic| {
+///     if !grainstore::is_guarded() {
+///         eprintln!("{panic}");
+///     }
+/// }));
+/// assert!(!grainstore::is_guarded(), "this thread is in no call of the store");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub fn is_guarded() -> bool {
     GUARDS.get() > 0

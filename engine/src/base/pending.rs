@@ -13,6 +13,26 @@ pub(crate) type PendingReply<T> = once::Sender<Result<T>>;
 /// A write that was sent to the writer thread: [`wait`](Self::wait) for it, or `.await` it.
 ///
 /// Dropping it does not cancel the write.
+///
+/// Writes that are sent before the first is waited for share one sync of the disk.
+///
+/// ```
+/// use grainstore::SameFact;
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+///
+/// let mut pending = Vec::new();
+/// for drink in ["tea", "coffee"] {
+///     let grain = BeliefBuilder::new(session.now(), "alice", "likes", drink, 0.9).build()?;
+///     pending.push(session.submit(grain, SameFact::Add));
+/// }
+/// for write in pending {
+///     assert!(!write.wait()?.is_duplicate());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Pending<T>(PendingState<once::Receiver<Result<T>>>);
 

@@ -129,6 +129,15 @@ fn is_link(name: &Path) -> Result<bool> {
 /// Refuses the name of a file to be written that lies in the directory of a store: the files there are the
 /// store's, also those that it makes for a while. Every command that writes a file asks this first.
 ///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// let store = Store::open(dir.path().join("memory"), &OpenOptions::new().create(true))?;
+/// assert!(grainstore::check_outside(&store.path().join("report.txt")).is_err());
+/// grainstore::check_outside(&dir.path().join("report.txt"))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// `ERR_CONFLICT`; `ERR_IO`.
 pub fn check_outside(file: &Path) -> Result<()> {

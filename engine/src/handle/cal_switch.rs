@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-/// Extent to which CAL runs in a store.
+/// Extent to which CAL runs in a store, set by [`Session::switch_cal`](crate::Session::switch_cal).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CalSwitch {

@@ -16,7 +16,7 @@ pub(crate) const MAX_LIFE_MS: u32 = 5 * 60 * 1000;
 const MAX_USES: u32 = 100;
 
 /// A token to execute a prepared statement with. It is valid for that statement only, in the store that
-/// issued it, until the store is closed.
+/// issued it, until the store is closed. [`Session::execute`](crate::Session::execute) takes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -47,7 +47,8 @@ pub struct CapabilityToken {
     pub signature: String,
 }
 
-/// Limits a host sets on a token. The default is one use of what the statement needs.
+/// Limits a host sets on a token of [`Session::prepare`](crate::Session::prepare). The default is one use of
+/// what the statement needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenLimits {
     /// Number of times it may be used; 1 by default.

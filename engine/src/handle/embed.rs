@@ -14,6 +14,22 @@ impl Session {
     /// The vectors of a grain protected by a policy or a hold, and so its rank in searches, are changed only
     /// by the operator or by an author whom its policy would let replace it.
     ///
+    /// ```
+    /// use grainstore::embed::{Embedding, Metric};
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// let tea = session.put(grain)?.address();
+    /// session.embed(&tea, vec![Embedding::new("my-model", Metric::Cosine, vec![0.6, 0.8])?])?;
+    /// for vector in session.embedding_refs(&tea)? {
+    ///     assert_eq!((vector.model.as_str(), vector.dimensions), ("my-model", 2));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `ERR_NOT_FOUND` if this session can see no such grain, `ERR_WITHDRAWN` as [`Session::get`];
     /// `ERR_INVALIDATION_DENIED` for a protected grain; `ERR_DIMENSION`; `ERR_LIMIT` beyond
@@ -35,7 +51,7 @@ impl Session {
 impl Session {
     /// Returns references to the stored vectors of a grain, by model and chunk, given ones and those of the
     /// embedder. The list changes when a vector is made, given or removed; the grain, its address and its
-    /// state do not. No access is counted.
+    /// state do not. No access is counted. [`Session::embed`] shows both.
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` and others, as [`Session::get`]; `ERR_INTEGRITY`; `ERR_IO`.

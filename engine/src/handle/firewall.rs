@@ -9,6 +9,18 @@ use crate::base::error::{Error, ErrorKind, Result};
 const MAX_COMPLEXITY: u64 = 5_000;
 
 /// Limits on CAL statements beyond the rules of the language.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// use grainstore::Firewall;
+///
+/// # let dir = tempfile::tempdir()?;
+/// let firewall = Firewall::default().deny("DESCRIBE *").max_complexity(500);
+/// let store = Store::open(dir.path(), &OpenOptions::new().create(true).firewall(firewall))?;
+/// let refused = store.session(SessionOptions::default()).ask("DESCRIBE server");
+/// assert!(refused.is_err_and(|error| error.code() == "ERR_POLICY"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Firewall {
     pub(crate) max_complexity: u64,

@@ -21,6 +21,17 @@ use crate::search::texts::TextSettings;
 const MAX_CASCADE_DAYS: u8 = 28;
 
 /// Options for opening a store.
+///
+/// ```
+/// use grainstore::prelude::*;
+/// use std::time::Duration;
+///
+/// # let dir = tempfile::tempdir()?;
+/// let options = OpenOptions::new().create(true).wait(Duration::from_secs(5)).compress(true);
+/// let store = Store::open(dir.path(), &options)?;
+/// assert!(store.was_created());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct OpenOptions {
     pub(crate) create: bool,
@@ -98,13 +109,15 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    /// The defaults: open an existing store, wait two seconds for the lock, a page cache of 128 MiB.
+    /// The defaults of [`OpenOptions`]: open an existing store, wait two seconds for the lock, a page cache
+    /// of 128 MiB.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets whether to create the store if there is none.
+    /// Sets whether to create the store if there is none. [`Store::open`](crate::Store::open) is
+    /// `ERR_NOT_FOUND` otherwise.
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
@@ -119,6 +132,17 @@ impl OpenOptions {
     /// audited, and if the rules of the store require reads to be audited, these reads are refused. Several
     /// processes may read at once; a reader excludes a writer and the reverse (`ERR_BUSY`). A store of an
     /// earlier format is read as it is. Nothing is created.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # Store::open(dir.path(), &OpenOptions::new().create(true))?.close()?;
+    /// let store = Store::open(dir.path(), &OpenOptions::new().read_only(true))?;
+    /// let session = store.session(SessionOptions::default());
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// assert!(session.put(grain).is_err_and(|error| error.code() == "ERR_READ_ONLY"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
@@ -126,38 +150,49 @@ impl OpenOptions {
     }
 
     /// Time to wait for another process to close the store before `ERR_BUSY`. Two seconds by default.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// let second = Store::open(dir.path(), &OpenOptions::new().wait(std::time::Duration::ZERO));
+    /// assert!(second.is_err_and(|error| error.code() == "ERR_BUSY"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait;
         self
     }
 
-    /// Size of the page cache, in bytes.
+    /// Size of the page cache, in bytes. [`Store::stats`](crate::Store::stats) tells the most that the caches
+    /// of both files take.
     #[must_use]
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = bytes;
         self
     }
 
-    /// The clock of the store. The system's by default.
+    /// The clock of the store: the system's by default, a [`ManualClock`](crate::ManualClock) in tests.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Sets whether to count how often grains are read (OMS 22.10); on by default. Counts reach the disk up
-    /// to a minute late, and a crash may lose those of the last minute.
+    /// Sets whether to count how often grains are read, as [`Session::get`](crate::Session::get) does (OMS
+    /// 22.10); on by default. Counts reach the disk up to a minute late, and a crash may lose those of the
+    /// last minute.
     #[must_use]
     pub fn count_access(mut self, count: bool) -> Self {
         self.count_access = count;
         self
     }
 
-    /// Sets whether CAL calls that read, and refused ones, are recorded in the read log beside the audit log
-    /// (CAL 21); on by default. A crash may lose those of the last second. If it is off, DESCRIBE and the
-    /// check `cal_audit_logging` say so. Reads that the rules of the store require in the audit log are
-    /// recorded either way.
+    /// Sets whether CAL calls that read, and refused ones, are recorded in the read log
+    /// ([`Session::reads`](crate::Session::reads)) beside the audit log (CAL 21); on by default. A crash may
+    /// lose those of the last second. If it is off, DESCRIBE and the check `cal_audit_logging` say so. Reads
+    /// that the rules of the store require in the audit log are recorded either way.
     #[must_use]
     pub fn audit_reads(mut self, audit: bool) -> Self {
         self.audit_reads = audit;
@@ -165,7 +200,8 @@ impl OpenOptions {
     }
 
     /// The resolver of keys for signers whose DID does not contain its key, such as `did:web`. Without one
-    /// their signatures are unverifiable. Called on the threads of callers.
+    /// [`Session::signature`](crate::Session::signature) finds theirs unverifiable. Called on the threads of
+    /// callers.
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn DidResolver + Send + Sync>) -> Self {
         self.resolver = SharedResolver(resolver);
@@ -174,6 +210,24 @@ impl OpenOptions {
 
     /// Sets whether a signature by one of the `authorized` DIDs of a locked grain, other than its author, may
     /// invalidate it, as OMS 12.5.4 says; off by default, as OMS 23.2 says.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// let options = OpenOptions::new().create(true).locked_accepts_authorized_signature(true);
+    /// let store = Store::open(dir.path(), &options)?;
+    /// # let session = store.session(SessionOptions::default());
+    /// use grainstore::format::{SigningKey, cose::proof};
+    ///
+    /// let key = SigningKey::ed25519_from_seed(&[7; 32]);
+    /// let rule = BeliefBuilder::new(session.now(), "payments", "mg:requires", "two signatures", 1.0);
+    /// let authorized = vec![key.did().to_string()];
+    /// let policy = [("mode".into(), "locked".into()), ("authorized".into(), authorized.into())];
+    /// let rule = session.put(rule.invalidation_policy(policy.into()).build()?)?.address();
+    /// let signed = proof::sign_detached(&proof::contradict_message(&rule), &key)?;
+    /// session.contradict(&rule, "no longer so", Some(&signed))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn locked_accepts_authorized_signature(mut self, accepts: bool) -> Self {
         self.locked_accepts_signature = accepts;
@@ -183,7 +237,7 @@ impl OpenOptions {
     /// The compliance preset of a new store: [`Preset::default`] by default. An existing store keeps the
     /// preset it was created with, and later changes of its rules
     /// ([`Session::change_rules`](crate::Session::change_rules)): opening fails with `ERR_POLICY` if that is
-    /// another preset than this.
+    /// another preset than this. [`Preset`] shows one.
     #[must_use]
     pub fn preset(mut self, preset: Preset) -> Self {
         self.preset = Some(preset);
@@ -194,7 +248,7 @@ impl OpenOptions {
     /// program, before encryption. Addresses and answers stay the same; docs/benchmarks.md has the savings,
     /// docs/privacy.md what the lengths of compressed grains reveal. The setting is stored, and off in a
     /// store where it was never set. Grains written before stay as they are until their user's key is
-    /// rotated.
+    /// rotated. [`OpenOptions`] shows it.
     #[must_use]
     pub fn compress(mut self, compress: bool) -> Self {
         self.compress = Some(compress);
@@ -209,6 +263,16 @@ impl OpenOptions {
     /// Observer types without a domain are searched. All settings of domains and languages are stored
     /// together and replace the former ones; a store opened without any keeps the last. A change rebuilds the
     /// full text.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// let options = OpenOptions::new().create(true);
+    /// let options = options.observer_domain("physical", ["thermometer", "barometer"], false);
+    /// let store = Store::open(dir.path(), &options)?;
+    /// assert_eq!(store.stats()?.observer_domains["physical"].unsearched.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn observer_domain<'t>(
         mut self,
@@ -222,9 +286,10 @@ impl OpenOptions {
         self
     }
 
-    /// The embedder that makes vectors of texts, and the metric they are compared by. Grains without a vector
-    /// of its model get one in the background, and a text search also searches by the vector of its text.
-    /// Called on a thread of the store for grains, and on the threads of callers for queries.
+    /// The [embedder](crate::embed::Embedder) that makes vectors of texts, and the metric they are compared
+    /// by. Grains without a vector of its model get one in the background, and a text search also searches by
+    /// the vector of its text. Called on a thread of the store for grains, and on the threads of callers for
+    /// queries.
     ///
     /// In a store with vectors of another model this starts a move to the new one: the former model serves
     /// until every grain has a vector of the new model, then the new one does. Opening fails with
@@ -235,10 +300,10 @@ impl OpenOptions {
         self
     }
 
-    /// The embedder of the model that a move ([`OpenOptions::embedder`]) leaves. Until the move is complete
-    /// it embeds queries, and grains written meanwhile; afterwards it is not called any more. Without it,
-    /// text searches use no vectors until then. Opening fails with `ERR_SCHEMA` if there is no embedder of
-    /// another model beside it.
+    /// The [embedder](crate::embed::Embedder) of the model that a move ([`OpenOptions::embedder`]) leaves.
+    /// Until the move is complete it embeds queries, and grains written meanwhile; afterwards it is not
+    /// called any more. Without it, text searches use no vectors until then. Opening fails with `ERR_SCHEMA`
+    /// if there is no embedder of another model beside it.
     #[must_use]
     pub fn former_embedder(mut self, embedder: Arc<dyn Embedder>, metric: Metric) -> Self {
         self.former_embedder = Some((SharedEmbedder(embedder), metric));
@@ -249,6 +314,19 @@ impl OpenOptions {
     /// `en`, `deu` or `pt-BR`. English by default; `und` takes words as they are. A search text is read
     /// in the language of the namespace that is searched. A change rebuilds the full text. Stored like
     /// [`OpenOptions::observer_domain`].
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// let options = OpenOptions::new().create(true).language(Some("berlin"), "de")?;
+    /// let session = Store::open(dir.path(), &options)?.session(SessionOptions::default());
+    /// let words = BeliefBuilder::new(session.now(), "ann", "liest", "die alten Bücher", 0.9);
+    /// session.put(words.namespace("berlin").build()?)?;
+    /// let berlin = session.part(SessionOptions { namespace: Some("berlin".into()), ..Default::default() });
+    /// let found = berlin.query(&Query::default().searching("altes Buch"), &PageOptions::first(3))?;
+    /// assert_eq!(found.results.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_SCHEMA` for an unsupported language code.
@@ -265,9 +343,10 @@ impl OpenOptions {
         Ok(self)
     }
 
-    /// The provider of the master key. A store created with one is encrypted as its preset says, and needs
-    /// the key to be opened: opening fails with `ERR_KEY` if the key is missing or wrong, and if the store is
-    /// not encrypted.
+    /// The provider of the master key: a [`KeyFile`](crate::KeyFile), a [`Passphrase`](crate::Passphrase), or
+    /// one of your own. A store created with one is encrypted as its preset says, and needs the key to be
+    /// opened: opening fails with `ERR_KEY` if the key is missing or wrong, and if the store is not
+    /// encrypted.
     #[must_use]
     pub fn key(mut self, key: impl KeyProvider + 'static) -> Self {
         self.key = Some(SharedKeyProvider(Arc::new(key)));
@@ -277,6 +356,17 @@ impl OpenOptions {
     /// The DID of the operator. Sessions without an actor always have the operator's rights, among them
     /// lifting a hold that names no signers. Without a name every actor counts as the operator, so set one if
     /// agents have sessions of their own.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// let options = OpenOptions::new().create(true).operator("did:web:ops.example");
+    /// let store = Store::open(dir.path(), &options)?;
+    /// let of = |actor: &str| SessionOptions { actor: Some(actor.into()), ..Default::default() };
+    /// assert!(store.session(of("did:web:ops.example")).has_powers());
+    /// assert!(!store.session(of("did:web:agent.example")).has_powers());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn operator(mut self, did: impl Into<String>) -> Self {
         self.operator = Some(did.into());
@@ -293,14 +383,15 @@ impl OpenOptions {
     }
 
     /// Limits on CAL writes of each kind in a minute: by default 20 ADDs, 10 SUPERSEDEs and 5 REVERTs. All
-    /// sessions of the store share them; writes without CAL do not count.
+    /// sessions of the store share them; writes without CAL do not count. They bound
+    /// [`Session::ask_with`](crate::Session::ask_with).
     #[must_use]
     pub fn write_limits(mut self, limits: WriteLimits) -> Self {
         self.write_limits = limits;
         self
     }
 
-    /// Refusals of CAL statements before they run, in addition to the rules of the language.
+    /// A [`Firewall`]: refusals of CAL statements before they run, in addition to the rules of the language.
     #[must_use]
     pub fn firewall(mut self, firewall: Firewall) -> Self {
         self.firewall = firewall;
@@ -309,6 +400,20 @@ impl OpenOptions {
 
     /// Sets whether a session of a user may erase that user, and single grains of that user, as the operator
     /// may; off by default.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// use grainstore::EraseOptions;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// let options = OpenOptions::new().create(true).users_erase_themselves(true);
+    /// let store = Store::open(dir.path(), &options)?;
+    /// let ann = store.session(SessionOptions { user_id: Some("ann".into()), ..Default::default() });
+    /// let grain = BeliefBuilder::new(ann.now(), "ann", "prefers", "tea", 0.9).user_id("ann").build()?;
+    /// ann.put(grain)?;
+    /// assert_eq!(ann.erase_user("ann", "I asked for it", &EraseOptions::new())?.erased, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn users_erase_themselves(mut self, may: bool) -> Self {
         self.users_erase_themselves = may;
@@ -318,6 +423,7 @@ impl OpenOptions {
     /// Days after the withdrawal of a consent by which what ends with it is erased at the latest (OMS 23.2
     /// `consent_cascade`): 28 by default and at most, no more than a month in any calendar. It is erased at
     /// once, unless the withdrawal came from a party that may not decide that.
+    /// [`Store::due_erasures`](crate::Store::due_erasures) lists what is due.
     #[must_use]
     pub fn cascade_after_days(mut self, days: u8) -> Self {
         self.cascade_after_days = days.min(MAX_CASCADE_DAYS);

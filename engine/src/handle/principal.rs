@@ -7,8 +7,9 @@ use crate::handle::session::Session;
 use crate::rules::policy::Authority;
 use crate::write::plan::Principal;
 
-/// Maximum size of a reason, or of a justification given with a call, in bytes. Both are copied into the
-/// audit log, of which one entry must always fit into an answer.
+/// Maximum size of a reason, such as that of [`Session::hold`](crate::Session::hold), or of a justification
+/// given with a call, in bytes. Both are copied into the audit log, of which one entry must always fit into
+/// an answer. A larger one is `ERR_TOO_LARGE`.
 pub const MAX_REASON_BYTES: usize = 16 << 10;
 
 impl Session {

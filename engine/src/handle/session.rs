@@ -32,15 +32,28 @@ use crate::write::offer::Offer;
 use crate::write::plan::{PreparedGrain, PutOutcome, SameFact, with_parent};
 use crate::write::writer::{Request, WriteRequest};
 
-/// Most audit entries of one answer.
+/// Most audit entries of one answer of [`Session::audit`], which ends there without an error.
 pub const MAX_AUDIT_ENTRIES: usize = 10_000;
-/// Most grains of one batch.
+/// Most grains of one [`Session::put_batch`]; `ERR_LIMIT` beyond.
 pub const MAX_BATCH: usize = 100_000;
-/// Most bytes of the blobs of one batch: decompressed where a payload is compressed, and with the envelopes
-/// of signed ones.
+/// Most bytes of the blobs of one [`Session::put_batch`], `ERR_LIMIT` beyond: decompressed where a payload is
+/// compressed, and with the envelopes of signed ones.
 pub const MAX_BATCH_BYTES: usize = 32 << 20;
 
-/// A handle that reads and writes as one identity. Cheap to clone.
+/// A handle that reads and writes as one identity. Cheap to clone. What it sees is decided by its
+/// [`SessionOptions`].
+///
+/// ```
+/// use grainstore::prelude::*;
+///
+/// # let dir = tempfile::tempdir()?;
+/// let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// let session = store.session(SessionOptions::default()); // the operator's
+/// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+/// let address = session.put(grain)?.address();
+/// assert_eq!(session.get(&address)?.grain()?.text("object"), Some("tea"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Session {
     store: Store,
@@ -63,7 +76,7 @@ impl fmt::Debug for Session {
     }
 }
 
-/// A grain as it is stored.
+/// A grain as it is stored, as [`Session::get`] returns it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct StoredGrain {
@@ -108,6 +121,19 @@ impl Session {
     /// this session ([`Firewall::max_evolving`](crate::Firewall::max_evolving)), and templates it defines are
     /// visible to later parts with the same namespace and user. The host decides the identity; it is not
     /// checked.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let agent = SessionOptions { actor: Some("did:web:agent.example".into()), ..Default::default() };
+    /// let part = session.part(agent);
+    /// let grain = BeliefBuilder::new(part.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// part.put(grain)?;
+    /// assert_eq!(session.audit_by("did:web:agent.example", None, 10)?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn part(&self, options: SessionOptions) -> Self {
         Self {
@@ -119,6 +145,19 @@ impl Session {
 
     /// Returns a part like [`Session::part`] with a narrower identity: a namespace within this session's, its
     /// user or, if it has none, any user. What is `None` stays as it is. A refusal is in the audit log.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let team = session.narrower_part(Some("team".into()), None, None)?;
+    /// let ann = team.narrower_part(Some("team:tea".into()), Some("ann".into()), None)?;
+    /// assert_eq!(ann.options().user_id.as_deref(), Some("ann"));
+    /// let wider = ann.narrower_part(Some("team".into()), None, None);
+    /// assert!(wider.is_err_and(|error| error.code() == "ERR_ACCESS"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_ACCESS` for a namespace or a user outside this session.
@@ -162,7 +201,7 @@ impl Session {
         &self.templates
     }
 
-    /// The identity of the session.
+    /// The identity of the session: the [`SessionOptions`] it was made with, names in NFC.
     #[must_use]
     pub fn options(&self) -> &SessionOptions {
         &self.options
@@ -173,13 +212,13 @@ impl Session {
         &self.options
     }
 
-    /// The store it works on.
+    /// The store it works on, of which [`Store::session`] makes another session.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The current time by the store's clock.
+    /// The current time by the store's clock, which may be a [`ManualClock`](crate::ManualClock).
     #[must_use]
     pub fn now(&self) -> EpochMs {
         self.store.inner().clock().now()
@@ -187,6 +226,20 @@ impl Session {
 
     /// Stores a grain and waits until it is durable. Storing the same bytes again is a no-op that says so
     /// (OMS 28.4).
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// let stored = session.put(grain.clone())?;
+    /// assert!(!stored.is_duplicate());
+    /// let again = session.put(grain)?;
+    /// assert!(again.is_duplicate());
+    /// assert_eq!(again.address(), stored.address());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Every code of OMS section 19 for an invalid grain or blob; `ERR_ACCESS` for a grain outside the
@@ -200,13 +253,29 @@ impl Session {
 
     /// Stores like [`Session::put`], with a choice of what to do if a current grain states the same fact.
     ///
+    /// ```
+    /// use grainstore::SameFact;
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let likes = |confidence| BeliefBuilder::new(session.now(), "alice", "likes", "tea", confidence);
+    /// let first = session.put(likes(0.5).build()?)?.address();
+    /// let kept = session.put_fact(likes(0.6).build()?, SameFact::Keep)?;
+    /// assert_eq!(kept.address(), first);
+    /// let newer = session.put_fact(likes(0.7).build()?, SameFact::Supersede)?.address();
+    /// assert_eq!(session.get(&first)?.state.superseded_by, Some(newer));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Session::put`] and [`Session::supersede`].
     pub fn put_fact(&self, offer: impl Into<Offer>, same_fact: SameFact) -> Result<PutOutcome> {
         self.submit(offer, same_fact).wait()
     }
 
-    /// Sends a grain to the writer thread without waiting for the disk.
+    /// Sends a grain to the writer thread without waiting for the disk. The [`Pending`] waits for it.
     pub fn submit(&self, offer: impl Into<Offer>, same_fact: SameFact) -> Pending<PutOutcome> {
         let author = self.principal();
         self.send(self.check_put(offer.into()).map(Box::new), |grain, reply| WriteRequest::Put {
@@ -228,6 +297,24 @@ impl Session {
 
     /// Stores all of these grains, or none of them.
     ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let likes = |drink: &str, confidence| {
+    ///     BeliefBuilder::new(session.now(), "alice", "likes", drink, confidence).build()
+    /// };
+    /// assert_eq!(session.put_batch([likes("tea", 0.9)?, likes("coffee", 0.5)?])?.len(), 2);
+    ///
+    /// let team = session.part(SessionOptions { namespace: Some("team".into()), ..Default::default() });
+    /// let inside = BeliefBuilder::new(session.now(), "alice", "likes", "water", 0.9).namespace("team");
+    /// let refused = team.put_batch([inside.build()?, likes("tea", 0.8)?]);
+    /// assert!(refused.is_err_and(|error| error.batch_index() == Some(1)));
+    /// assert_eq!(store.stats()?.grains, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Session::put`], for the first grain that is refused; `ERR_LIMIT` beyond [`MAX_BATCH`] grains or
     /// [`MAX_BATCH_BYTES`].
@@ -238,7 +325,7 @@ impl Session {
         self.submit_batch(offers).wait()
     }
 
-    /// Sends a batch to the writer thread without waiting for the disk.
+    /// Sends a batch to the writer thread without waiting for the disk. The [`Pending`] waits for it.
     pub fn submit_batch<O: Into<Offer>>(
         &self,
         offers: impl IntoIterator<Item = O>,
@@ -267,6 +354,22 @@ impl Session {
     ///
     /// For a [`Grain`], `old` is added to its `derived_from` and the justification to its
     /// `supersession_justification`; an encoded blob must contain both.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let prefers = |drink: &str| {
+    ///     BeliefBuilder::new(session.now(), "alice", "prefers", drink, 0.9).build()
+    /// };
+    /// let tea = session.put(prefers("tea")?)?.address();
+    /// let coffee = session.supersede(&tea, prefers("coffee")?, Some("she said so"))?;
+    /// assert_eq!(session.get(&tea)?.state.superseded_by, Some(coffee));
+    /// let late = session.supersede(&tea, prefers("water")?, None);
+    /// assert!(late.is_err_and(|error| error.code() == "ERR_CONFLICT"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Session::put`]; `ERR_NOT_FOUND`; `ERR_CONFLICT` if another grain has superseded it already;
@@ -302,7 +405,7 @@ impl Session {
             || !view.roots_at(row.sequence)?.is_empty())
     }
 
-    /// Sends a supersession to the writer thread without waiting for the disk.
+    /// Sends a supersession to the writer thread without waiting for the disk. The [`Pending`] waits for it.
     pub fn submit_supersede(
         &self,
         old: &ContentAddress,
@@ -323,6 +426,20 @@ impl Session {
     }
 
     /// Returns the grain with this address, in any state (OMS 28.4). Counts as an access.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// let tea = session.put(grain)?.address();
+    /// let stored = session.get(&tea)?;
+    /// assert_eq!(stored.grain()?.text("object"), Some("tea"));
+    /// assert!(stored.state.is_current());
+    /// assert_eq!(session.get(&tea)?.access.count, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` if there is none visible to this session; `ERR_ERASED` for one that was erased;
@@ -351,6 +468,22 @@ impl Session {
 
     /// Verifies the signature of a stored grain, `None` for an unsigned one. The verdict does not depend on
     /// its state (OMS 5.6).
+    ///
+    /// ```
+    /// use grainstore::format::{SignatureVerdict, SigningKey, sign};
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let key = SigningKey::ed25519_from_seed(&[7; 32]);
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9);
+    /// let blob = grain.author_did(key.did().as_str()).build()?.encode(Default::default())?;
+    /// let signed = session.put(sign(blob.bytes(), &key, None)?)?.address();
+    /// let verdict = session.signature(&session.get(&signed)?);
+    /// assert_eq!(verdict, Some(SignatureVerdict::Valid(key.did())));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn signature(&self, stored: &StoredGrain) -> Option<SignatureVerdict> {
         let envelope = stored.envelope.as_ref()?;
@@ -376,6 +509,18 @@ impl Session {
 
     /// Returns `true` if [`Session::get`] would find the grain.
     ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// let tea = session.put(grain)?.address();
+    /// assert!(session.exists(&tea)?);
+    /// assert!(!session.exists(&ContentAddress::of(b"another"))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub fn exists(&self, address: &ContentAddress) -> Result<bool> {
@@ -384,6 +529,17 @@ impl Session {
     }
 
     /// Returns up to `limit` visible addresses that start with these lowercase hex digits.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// let tea = session.put(grain)?.address();
+    /// assert_eq!(session.resolve(&tea.to_string()[..8], 2)?, [tea]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_HASH_FORMAT`, `ERR_HASH_LENGTH` (8 to 64 digits), `ERR_INTEGRITY`, `ERR_IO`.

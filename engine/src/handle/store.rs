@@ -19,6 +19,18 @@ const NOT_CLOSED: &str = "look after the disk and its room, and open the store a
                           acknowledged is there";
 
 /// An open store. Cheap to clone; dropping the last clone closes it.
+///
+/// ```
+/// use grainstore::prelude::*;
+///
+/// # let dir = tempfile::tempdir()?;
+/// let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// let other = store.clone();
+/// store.session(SessionOptions::default()).ask("DESCRIBE server")?;
+/// store.close()?; // for `other` as well
+/// assert!(other.stats().is_err_and(|error| error.code() == "ERR_IO"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Store(pub(super) Arc<StoreInner>);
 
@@ -29,6 +41,16 @@ impl std::fmt::Debug for Store {
 }
 impl Store {
     /// Opens the store in a directory, or creates it if the options say so.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// let missing = Store::open(dir.path(), &OpenOptions::new());
+    /// assert!(missing.is_err_and(|error| error.code() == "ERR_NOT_FOUND"));
+    /// let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// assert!(store.was_created());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` if there is no store and none is to be created, `ERR_BUSY` if another handle has it
@@ -52,20 +74,21 @@ impl Store {
             ),
         })
     }
-    /// Returns `true` if it was opened read-only: no file is written and no read is audited.
+    /// Returns `true` if it was opened [read-only](OpenOptions::read_only): no file is written and no read is
+    /// audited.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.0.read_only
     }
 
-    /// Returns `true` if opening it created it.
+    /// Returns `true` if [`Store::open`] created it.
     #[must_use]
     pub fn was_created(&self) -> bool {
         self.0.created
     }
 
     /// Returns why the full text had to be rebuilt since the store was opened: the fault of the files under
-    /// `text/`. `None` if they were read, or if there were none.
+    /// `text/`. `None` if they were read, or if there were none. [`Store::reindex`] rebuilds it on request.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -74,8 +97,9 @@ impl Store {
         Ok(self.0.retrieval.text_index.status(&view)?.rebuilt)
     }
 
-    /// Waits, at most `patience`, until the store's embedder has reached the end of the log and a move to its
-    /// model is complete. Returns `true` if it has, and at once for a store without an embedder.
+    /// Waits, at most `patience`, until the store's [embedder](crate::embed::Embedder) has reached the end of
+    /// the log and a move to its model is complete. Returns `true` if it has, and at once for a store without
+    /// an embedder.
     ///
     /// # Errors
     /// `ERR_IO` once the store is closed; `ERR_INTEGRITY`.
@@ -90,25 +114,43 @@ impl Store {
     /// if they are. Graphs are built in the background after the first vector search or a call of this;
     /// searches are answered meanwhile. A store in memory has none.
     ///
+    /// ```
+    /// use grainstore::embed::{Embedding, Metric};
+    /// use grainstore::{Offer, prelude::*};
+    /// use std::time::Duration;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// let vector = Embedding::new("my-model", Metric::Cosine, vec![0.6, 0.8])?;
+    /// session.put(Offer::from(grain).with_vectors(vec![vector]))?;
+    /// assert!(store.wait_for_graphs(Duration::from_secs(10))?);
+    /// assert_eq!(store.remade_graphs(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `ERR_IO` once the store is closed; `ERR_INTEGRITY`.
     pub fn wait_for_graphs(&self, patience: Duration) -> Result<bool> {
         self.0.retrieval.vectors.wait(patience, || self.0.view())
     }
 
-    /// Number of saved vector graphs that had to be rebuilt since the store was opened.
+    /// Number of saved vector graphs that had to be rebuilt since the store was opened;
+    /// [`Store::wait_for_graphs`] waits for them.
     #[must_use]
     pub fn remade_graphs(&self) -> usize {
         self.0.retrieval.vectors.unusable_graphs()
     }
 
-    /// The directory of the store.
+    /// The directory of the store, as given to [`Store::open`].
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
     /// Returns `true` if the store had not been closed cleanly, so that its files were repaired on opening.
+    /// [`Store::close`] closes it cleanly.
     #[must_use]
     pub fn was_repaired(&self) -> bool {
         self.0.opening.has_repaired()
@@ -125,6 +167,18 @@ impl Store {
     }
 
     /// Returns a session, which reads and writes.
+    ///
+    /// Its identity is what the options say: the host decides it, and it is not checked.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let ann = store.session(SessionOptions { user_id: Some("ann".into()), ..Default::default() });
+    /// assert!(session.has_powers() && !ann.has_powers());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn session(&self, options: SessionOptions) -> Session {
         Session::new(self.clone(), options)
@@ -132,6 +186,18 @@ impl Store {
 
     /// Waits until all writes so far are durable and folded into the derived indexes, and the full text and
     /// the graphs there are are saved. Builds no graph: [`Store::wait_for_graphs`] waits for those.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// session.put(grain)?;
+    /// store.flush()?;
+    /// assert_eq!(store.stats()?.tail_grains, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -147,6 +213,15 @@ impl Store {
     /// the store closes afterwards.
     ///
     /// A store that is dropped closes as well, and tells nobody what failed of it.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// store.close()?;
+    /// assert!(!Store::open(dir.path(), &OpenOptions::new())?.was_repaired());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// The failure that ended writing before, or the first that was met while closing: `ERR_IO`, or

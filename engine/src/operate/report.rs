@@ -20,10 +20,11 @@ use crate::search::vectors::VectorSpaceStats;
 use crate::state::audit::AuditEntry;
 use crate::state::view::View;
 
-/// Bytes of reasons after which an answer takes no further audit entry.
+/// Bytes of reasons after which an answer of [`Session::audit`](crate::Session::audit) takes no further
+/// entry; it ends there without an error.
 pub const MAX_REASONS_BYTES: usize = 8 << 20;
 
-/// Figures of an open store.
+/// Figures of an open store: [`Store::stats`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct StoreStats {
@@ -96,13 +97,26 @@ pub struct StoreStats {
 }
 
 impl Store {
-    /// Returns `true` if the store has a keyring, without whose master key nothing in it can be read.
+    /// Returns `true` if the store was created with a key ([`KeyProvider`](crate::KeyProvider)) and so has a
+    /// keyring, without whose master key nothing in it can be read.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         directory::keyring_path(self.path()).exists()
     }
 
     /// Returns the current figures of the store.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// session.put(grain)?;
+    /// let stats = store.stats()?;
+    /// assert_eq!((stats.grains, stats.audit_entries, stats.encrypted), (1, 2, false));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -165,6 +179,27 @@ impl Session {
     ///
     /// There may be fewer than `limit` before the log ends: an answer has at most [`MAX_AUDIT_ENTRIES`], and
     /// takes no further entry after [`MAX_REASONS_BYTES`]. An empty answer means the end.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// let tea = session.put(grain)?.address();
+    /// let mut after = None;
+    /// let mut entries = Vec::new();
+    /// loop {
+    ///     let page = session.audit(after, 100)?;
+    ///     let Some(last) = page.last() else { break };
+    ///     after = Some(last.sequence);
+    ///     entries.extend(page);
+    /// }
+    /// let operations: Vec<_> = entries.iter().map(|entry| entry.operation.as_str()).collect();
+    /// assert_eq!(operations, ["create", "put"]);
+    /// assert_eq!(entries[1].subjects, [tea]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -252,7 +287,8 @@ impl Session {
         Ok((!entry.subjects.is_empty()).then_some(entry))
     }
 
-    /// Returns the end of the audit log: its number of entries, and the SHA-256 of the last one in hex.
+    /// Returns the end of the audit log ([`Session::audit`]): its number of entries, and the SHA-256 of the
+    /// last one in hex.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.

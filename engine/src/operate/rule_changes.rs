@@ -17,7 +17,7 @@ use crate::state::powers::Power;
 use crate::write::plan::Principal;
 use crate::write::writer::Writer;
 
-/// The outcome of a rule change.
+/// The outcome of [`Session::change_rules`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RuleChangeReport {
@@ -30,7 +30,8 @@ pub struct RuleChangeReport {
 }
 
 impl Store {
-    /// Returns the rules and settings in force: those of the preset, with later changes.
+    /// Returns the rules and settings in force: those of the preset, with later changes
+    /// ([`Session::change_rules`]).
     #[must_use]
     pub fn rules(&self) -> Arc<RuleSet> {
         self.inner().active_rules().rules()
@@ -43,6 +44,27 @@ impl Session {
     /// `allow_weaker` is true. In both cases an audit entry records the reason and what would be loosened.
     ///
     /// The rules apply from then on to writes, reads, exports and erasures; stored grains stay.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let rule = r#"
+    ///     [[rule]]
+    ///     id = "own.author"
+    ///     on = ["put"]
+    ///     require = { has = ["author_did"] }
+    ///     article = "house rule 1"
+    ///     because = "somebody made it"
+    ///     fix = "set author_did"
+    /// "#;
+    /// assert_eq!(session.change_rules(rule, false, "who says so?")?.added, ["own.author"]);
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// assert!(session.put(grain).is_err_and(|error| error.hint() == "set author_did"));
+    /// assert_eq!(store.rules().rules.last().map(|rule| rule.id), Some("own.author"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_ACCESS` if the session's actor is not the operator; `ERR_SCHEMA` for an invalid rule file;

@@ -8,6 +8,24 @@ use crate::handle::session::Session;
 impl Session {
     /// Runs one CAL query that only reads, in text or JSON, with the store's current time as now.
     ///
+    /// ```
+    /// use grainstore::cal::Answer;
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// session.put(grain)?;
+    /// let answer = session.ask(r#"RECALL beliefs ABOUT "alice" LIMIT 5"#)?;
+    /// if let Answer::Grains(found) = &answer.answer {
+    ///     assert_eq!(found.results.len(), 1);
+    /// }
+    /// let wrong = session.ask("RECALL belives").err().ok_or("it is no query")?;
+    /// println!("{}: {} Try: {}", wrong.code(), wrong.message(), wrong.suggestion());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// The CAL error with its code, position and suggestion.
     pub fn ask(&self, query: &str) -> Result<Response, grainstore_cal::Error> {
@@ -18,6 +36,23 @@ impl Session {
     /// format.
     ///
     /// Write quotas belong to the store and are shared by its sessions.
+    ///
+    /// ```
+    /// use grainstore::cal::{ExecuteOptions, Params, Tier};
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let mut params = Params::new();
+    /// params.bind("drink", &"tea".into())?;
+    /// let options = ExecuteOptions { params, tier: Tier::Evolve, ..ExecuteOptions::at(session.now()) };
+    /// let add = r#"ADD belief SET subject = "alice" SET relation = "prefers" SET object = $drink
+    ///              SET confidence = 0.9 REASON "she said so""#;
+    /// session.ask_with(add.as_bytes(), &options)?;
+    /// assert_eq!(store.stats()?.grains, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Session::ask`]; refusals of the store keep their `ERR_` code: `ERR_DISABLED` if CAL is switched

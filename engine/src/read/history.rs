@@ -15,15 +15,30 @@ use crate::read::query::ScanError;
 use crate::state::view::{GrainRow, View};
 use crate::state::visibility::is_in_namespace;
 
-/// Most versions of one history.
+/// Most versions of one [`Session::history`]; `ERR_LIMIT` beyond.
 pub const MAX_VERSIONS: usize = 10_000;
-/// Most bytes of blobs of one history.
+/// Most bytes of blobs of one [`Session::history`]; `ERR_LIMIT` beyond.
 pub const MAX_HISTORY_BYTES: usize = 64 << 20;
-/// Time limit of one history.
+/// Time limit of one [`Session::history`]; `ERR_TIMEOUT` beyond.
 pub const HISTORY_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Session {
     /// Every version of a grain: what it superseded and what superseded it, newest first.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let prefers = |drink: &str| {
+    ///     BeliefBuilder::new(session.now(), "alice", "prefers", drink, 0.9).build()
+    /// };
+    /// let tea = session.put(prefers("tea")?)?.address();
+    /// let coffee = session.supersede(&tea, prefers("coffee")?, None)?;
+    /// let versions = session.history(&tea)?;
+    /// assert_eq!(versions.iter().map(|version| version.address).collect::<Vec<_>>(), [coffee, tea]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` beyond [`MAX_VERSIONS`] or
@@ -128,6 +143,23 @@ impl Session {
     /// starts from the last version, which is returned again; where one grain superseded several, from each
     /// of them.
     ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// # let prefers = |drink: &str| {
+    /// #     BeliefBuilder::new(session.now(), "alice", "prefers", drink, 0.9).build()
+    /// # };
+    /// # let tea = session.put(prefers("tea")?)?.address();
+    /// # let coffee = session.supersede(&tea, prefers("coffee")?, None)?;
+    /// let part = session.older_versions(&coffee, 1)?;
+    /// assert_eq!((part.items[0].address, part.more), (coffee, true));
+    /// let rest = session.older_versions(&part.items[0].address, 10)?;
+    /// assert_eq!((rest.items[1].address, rest.more), (tea, false));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` for a limit beyond
     /// [`MAX_VERSIONS`] and for versions of more than [`MAX_HISTORY_BYTES`]; `ERR_TIMEOUT` beyond
@@ -183,6 +215,22 @@ impl Session {
 
     /// Every grain with this subject and relation, superseded ones included, newest first. `namespace` limits
     /// them to one partition; `as_of` to those that were current at that system time (OMS 15.2).
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// # let prefers = |drink: &str| {
+    /// #     BeliefBuilder::new(session.now(), "alice", "prefers", drink, 0.9).build()
+    /// # };
+    /// # let tea = session.put(prefers("tea")?)?.address();
+    /// # let coffee = session.supersede(&tea, prefers("coffee")?, None)?;
+    /// let versions = session.history_of("alice", "prefers", None, None)?;
+    /// assert_eq!(versions.len(), 2);
+    /// assert_eq!(session.history_of("alice", "prefers", None, Some(session.now()))?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_ACCESS` for a namespace outside the session's; `ERR_LIMIT` beyond [`MAX_VERSIONS`] or

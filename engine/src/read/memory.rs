@@ -28,10 +28,13 @@ use crate::state::visibility::VisibilityOutcome;
 const MAX_LISTED_NAMESPACES: usize = 100;
 /// Most grains of a namespace that are read to find one that a session with a user can see.
 const MAX_PROBED_GRAINS: usize = 256;
-/// The conformance level of CAL (CAL 24) of this version. Of it and of the levels above, all requirements hold
-/// but those in [`CAL_EXCEPTIONS`]; docs/rulings.md decides those of its own level.
+/// The conformance level of CAL (CAL 24) of this version;
+/// [`Store::cal_conformance`](crate::Store::cal_conformance) tells that of a store. Of it and of the levels
+/// above, all requirements hold but those in [`CAL_EXCEPTIONS`]; docs/rulings.md decides those of its own
+/// level.
 pub const CAL_CONFORMANCE: &str = "core";
-/// Requirements of CAL this version does not meet, by section and with the level that has them.
+/// Requirements of CAL this version does not meet, by section and with the level that has them:
+/// [`Store::cal_exceptions`](crate::Store::cal_exceptions).
 pub const CAL_EXCEPTIONS: [&str; 8] = [
     "2.3: a token is of prepare and execute, a statement in one step has none; that of a session without a namespace is bound to none",
     "3.6, D: reserved words are names where the position tells so: labels, names of assemblies, templates and LETs",
@@ -54,6 +57,14 @@ const NO_LEVEL: &str = "none";
 impl Store {
     /// The level of CAL whose every requirement holds in this store: [`CAL_CONFORMANCE`], or `none` where reads are
     /// recorded nowhere.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// assert_eq!(store.cal_conformance(), grainstore::CAL_CONFORMANCE);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn cal_conformance(&self) -> &'static str {
         match self.reads_recorded() {
@@ -63,6 +74,14 @@ impl Store {
     }
 
     /// The exceptions of this store to [`CAL_CONFORMANCE`], as DESCRIBE capabilities lists them.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// assert_eq!(store.cal_exceptions(), grainstore::CAL_EXCEPTIONS);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn cal_exceptions(&self) -> Vec<String> {
         let unread = self.reads_recorded() == ReadsDestination::Nowhere;
@@ -93,7 +112,7 @@ impl From<ScanError> for MemoryError {
     }
 }
 
-/// The memory of a session on one state of the store.
+/// The memory of a session on one state of the store: [`Session::reading`].
 #[derive(Debug)]
 pub struct SessionMemory<'s> {
     session: &'s Session,
@@ -102,6 +121,19 @@ pub struct SessionMemory<'s> {
 
 impl Session {
     /// The memory of this session as of now, for CAL or for a host with a structural query.
+    ///
+    /// ```
+    /// use grainstore::cal::conditions;
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let query = conditions(r#"subject = "alice""#, &session.reading()?, session.now())?;
+    /// assert_eq!(query.subject_eq(), Some("alice"));
+    /// assert!(session.query(&query, &PageOptions::first(10))?.results.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_IO` once the store is closed.
@@ -204,9 +236,19 @@ impl Memory for SessionMemory<'_> {
         Ok(RecallStats { scanned: walk.scanned, total })
     }
 
-    fn matched_fields(&self, query: &Query, grain: &Grain) -> Result<Vec<String>, MemoryError> {
-        let Some(search) = query.search() else { return Ok(Vec::new()) };
-        Ok(ParsedSearch::parse(self.session, query.reach(), search)?.matched_fields(grain)?)
+    fn matched_fields(
+        &self,
+        query: &Query,
+        hits: &[Hit],
+        cancel: &CancelHandle,
+    ) -> Result<Vec<Vec<String>>, MemoryError> {
+        let Some(search) = query.search() else { return Ok(vec![Vec::new(); hits.len()]) };
+        let parsed = ParsedSearch::parse(self.session, query.reach(), search)?;
+        let fields = hits.iter().map(|hit| {
+            cancel.check().map_err(MemoryError::stopped)?;
+            Ok(parsed.matched_fields(&hit.grain)?)
+        });
+        fields.collect()
     }
 
     fn locate(&self, prefix: &HashPrefix) -> Result<PrefixMatch, MemoryError> {

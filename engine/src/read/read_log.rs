@@ -14,7 +14,7 @@ use crate::write::read_log::ReadLog;
 use crate::write::read_log::group::{self, LoggedRead, ReadRecord};
 use crate::write::read_log::segment::{self, FileHeader, GroupIter};
 
-/// The log that records CAL calls that read.
+/// The log that records CAL calls that read: [`Store::reads_recorded`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadsDestination {
@@ -29,6 +29,16 @@ pub enum ReadsDestination {
 
 impl Store {
     /// Returns the log that records CAL calls that read, or are refused to.
+    ///
+    /// ```
+    /// use grainstore::{ReadsDestination, prelude::*};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// let options = OpenOptions::new().create(true).audit_reads(false);
+    /// let store = Store::open(dir.path(), &options)?;
+    /// assert_eq!(store.reads_recorded(), ReadsDestination::Nowhere);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn reads_recorded(&self) -> ReadsDestination {
         let inner = self.inner();
@@ -40,7 +50,7 @@ impl Store {
         }
     }
 
-    /// Number of reads since the store was opened that could not be written to disk.
+    /// Number of reads ([`Session::reads`]) since the store was opened that could not be written to disk.
     #[must_use]
     pub fn lost_reads(&self) -> u64 {
         self.inner().reads().map_or(0, |reads| reads.lost_since_open())
@@ -56,6 +66,18 @@ impl Session {
     ///
     /// There may be fewer than `limit` before the end of the log: an answer has at most [`MAX_AUDIT_ENTRIES`]. An
     /// empty answer means the end.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// session.ask(r#"RECALL beliefs ABOUT "alice""#)?;
+    /// let entries = session.reads(None, 10)?;
+    /// let call = entries.last().and_then(|entry| entry.call.as_ref());
+    /// assert_eq!(call.and_then(|call| call.statement.as_deref()), Some("recall"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the log is damaged; `ERR_IO`.
@@ -122,14 +144,14 @@ impl Session {
         let store = self.flush_read_log(reads)?;
         let view = self.view()?;
         let chain = view.chain_before_genesis()?.with_vault(view.vault().clone());
-        let sight = ReadLogFilter::of(self, &chain, actor);
+        let reader = ReadLogFilter::of(self, &chain, actor);
         let from = after.map_or(0, |after| after.saturating_add(1));
         let limit = limit.min(MAX_AUDIT_ENTRIES);
         let mut entries = Vec::new();
         let _held = reads.retain_files();
         let dir = reads.directory()?;
         visit_entries(&dir, &store, from, &mut |read| {
-            if entries.len() < limit && sight.sees(&read) {
+            if entries.len() < limit && reader.sees(&read) {
                 entries.push(read.entry);
             }
             entries.len() < limit

@@ -15,7 +15,7 @@ use crate::write::offer::Offer;
 use crate::write::plan::{StateChange, WritePlan};
 use crate::write::writer::WriteRequest;
 
-/// The outcome a supersession would have.
+/// The outcome a supersession would have: [`Session::try_supersede`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SupersedePreview {
@@ -33,6 +33,19 @@ impl Session {
     ///
     /// `proof` is a COSE_Sign1 over `"oms-contradict-v1"` and the address, if the policy requires a
     /// signature; `reason` is the justification if it requires one.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// let tea = session.put(grain)?.address();
+    /// session.contradict(&tea, "she never drinks any", None)?;
+    /// let state = session.get(&tea)?.state;
+    /// assert!(state.contradicted && !state.is_current());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`; `ERR_INVALIDATION_DENIED`; `ERR_EMPTY` without a reason, `ERR_TOO_LARGE` for one
@@ -60,6 +73,25 @@ impl Session {
     /// `proof` is a COSE_Sign1 over `"oms-retract-v1"` for retraction, else over `"oms-contest_message-v1"`, and the
     /// address.
     ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// use grainstore::VerificationStatus::{Retracted, Verified};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// let options = OpenOptions::new().create(true).operator("did:web:ops.example");
+    /// let store = Store::open(dir.path(), &options.reviewer("did:web:ann.example"))?;
+    /// # let actor = |did: &str| SessionOptions { actor: Some(did.into()), ..Default::default() };
+    /// let agent = store.session(actor("did:web:agent.example"));
+    /// let grain = BeliefBuilder::new(agent.now(), "alice", "prefers", "tea", 0.9);
+    /// let tea = agent.put(grain.requires_human_review(true).build()?)?.address();
+    /// assert!(agent.set_verification(&tea, Verified, "I am sure", None).is_err());
+    /// let ann = store.session(actor("did:web:ann.example"));
+    /// ann.set_verification(&tea, Verified, "she told me", None)?;
+    /// ann.set_verification(&tea, Retracted, "it was a joke", None)?;
+    /// assert!(!agent.get(&tea)?.state.is_current());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Session::contradict`]; `ERR_CONFLICT` for a grain that is retracted.
     pub fn set_verification(
@@ -79,15 +111,32 @@ impl Session {
     /// Puts a grain under litigation hold: until it is lifted the grain cannot be superseded, contradicted or
     /// erased (OMS 23.2). A grain has one hold; placing another records the reason.
     ///
+    /// ```
+    /// use grainstore::EraseOptions;
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// let tea = session.put(grain)?.address();
+    /// session.hold(&tea, "case 12")?;
+    /// let kept = session.erase(&tea, "not needed", &EraseOptions::new());
+    /// assert!(kept.is_err_and(|error| error.code() == "ERR_INVALIDATION_DENIED"));
+    /// session.lift_hold(&tea, "case 12 is closed", None)?;
+    /// session.erase(&tea, "not needed", &EraseOptions::new())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `ERR_NOT_FOUND`; `ERR_EMPTY` and `ERR_TOO_LARGE` as [`Session::contradict`]; `ERR_IO`.
     pub fn hold(&self, address: &ContentAddress, reason: &str) -> Result<()> {
         self.mark(address, StateChange::Hold, reason, Proofs::default())
     }
 
-    /// Lifts the litigation hold on a grain. The operator may, or, if its policy names `authorized` DIDs
-    /// under `hold` or `delegated`, one of them, whose COSE_Sign1 over `"oms-lift-hold-v1"` and the address
-    /// is the proof. A session with a namespace or a user is never the operator's.
+    /// Lifts the litigation hold on a grain ([`Session::hold`]). The operator may, or, if its policy names
+    /// `authorized` DIDs under `hold` or `delegated`, one of them, whose COSE_Sign1 over `"oms-lift-hold-v1"`
+    /// and the address is the proof. A session with a namespace or a user is never the operator's.
     ///
     /// # Errors
     /// As [`Session::contradict`]; `ERR_CONFLICT` if there is no hold; `ERR_ACCESS` for an operator session
@@ -107,6 +156,22 @@ impl Session {
     }
 
     /// Previews [`Session::supersede`] as of now, without writing or auditing it.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let locked = [("mode".to_owned(), "locked".into())].into();
+    /// let rule = BeliefBuilder::new(session.now(), "payments", "mg:requires", "two signatures", 1.0);
+    /// let rule = session.put(rule.invalidation_policy(locked).build()?)?.address();
+    /// let other = BeliefBuilder::new(session.now(), "payments", "mg:requires", "nothing", 1.0);
+    /// let preview = session.try_supersede(&rule, other.build()?, None)?;
+    /// let refusal = preview.refusal.ok_or("it would be allowed")?;
+    /// assert_eq!(refusal.code(), "ERR_INVALIDATION_DENIED");
+    /// assert!(preview.rules.last().is_some_and(|rule| !rule.passes));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`, and those of the offer itself.
@@ -141,6 +206,22 @@ impl Session {
 
     /// Explains what binds a grain of this session as of now: its own invalidation policy, and those of the
     /// other versions and the ancestors that the decision on its replacement would ask.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let locked = [("mode".to_owned(), "locked".into())].into();
+    /// let rule = BeliefBuilder::new(session.now(), "payments", "mg:requires", "two signatures", 1.0);
+    /// let rule = session.put(rule.invalidation_policy(locked).build()?)?.address();
+    /// let policy = session.policy(&session.inspect(&rule)?)?;
+    /// assert_eq!((policy.mode, policy.open_to), ("locked", "nobody"));
+    /// for demand in &policy.demands {
+    ///     println!("{demand}");
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN`; `ERR_IO`; `ERR_INTEGRITY`.

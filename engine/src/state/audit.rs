@@ -77,6 +77,11 @@ pub(crate) struct AuditRecord {
 
 impl AuditRecord {
     /// A record of a completed operation by the operator, without further details.
+    /// Returns `true` if it tells that one grain superseded another.
+    pub(crate) fn is_supersession(&self) -> bool {
+        !self.refused && self.operation == AuditOperation::Supersede
+    }
+
     pub(crate) fn new(operation: AuditOperation, subjects: Vec<ContentAddress>) -> Self {
         Self {
             operation,
@@ -138,8 +143,8 @@ pub(crate) enum AuditOperation {
     ReadLog(ReadLogSummary),
 }
 
-/// State of the read log, recorded in the audit log when one of its files is full and when the store is
-/// closed.
+/// State of the read log ([`Session::reads`](crate::Session::reads)), recorded in the audit log when one of
+/// its files is full and when the store is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ReadLogSummary {
@@ -152,7 +157,7 @@ pub struct ReadLogSummary {
     pub head: [u8; 32],
 }
 
-/// Summary of an import.
+/// Summary of a [`Session::import`](crate::Session::import) in the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ImportSummary {
@@ -213,7 +218,7 @@ fn hex<S: Serializer>(hash: &[u8; 32], serializer: S) -> std::result::Result<S::
     serializer.serialize_str(&HEXLOWER.encode(hash))
 }
 
-/// A decoded audit entry.
+/// A decoded audit entry: [`Session::audit`](crate::Session::audit).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuditEntry {
     /// Position in the chain, from 0 (genesis).
@@ -285,6 +290,11 @@ fn kind_of(mut entry: Map) -> Vec<u8> {
 }
 
 impl AuditEntry {
+    /// Returns `true` if it tells that one grain superseded another.
+    pub(crate) fn is_supersession(&self) -> bool {
+        self.decision == "done" && self.operation == AuditOperation::Supersede.name()
+    }
+
     /// An entry of the read log in the form of an audit entry.
     pub(crate) fn from_read_log(
         sequence: u64,

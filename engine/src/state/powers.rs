@@ -11,6 +11,7 @@ use crate::state::session_options::SessionOptions;
 macro_rules! powers {
     ($($variant:ident $name:literal $text:literal;)+) => {
         /// An operation reserved to the operator of the whole store.
+        /// [`Session::check_power`](crate::Session::check_power) asks for one.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Power {
@@ -58,7 +59,7 @@ powers! {
 
 impl SessionOptions {
     /// Whether a session as these say is the operator's, over the whole store, beside the operator that the
-    /// host names.
+    /// host names with [`OpenOptions::operator`](crate::OpenOptions::operator).
     #[must_use]
     pub fn have_powers(&self, operator: Option<&str>) -> bool {
         let is_limited = self.namespace.is_some() || self.user_id.is_some();

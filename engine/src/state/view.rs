@@ -4,6 +4,7 @@
 
 use crate::base::sync::RwLock;
 use crate::disk::blob::is_signed;
+use crate::disk::layout;
 use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -283,6 +284,25 @@ impl View {
             }
         }
         Ok(entry)
+    }
+
+    /// Returns the audit entry, from entry `since` on, by which one grain superseded another.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn supersession_entry(
+        &self,
+        since: u64,
+        old: &ContentAddress,
+        by: &ContentAddress,
+    ) -> Result<Option<AuditEntry>> {
+        for row in self.audit()?.range(since..layout::AUDIT_HEAD)? {
+            let entry = self.decode_audit_entry(row?.1.value())?;
+            if entry.is_supersession() && entry.subjects == [*old, *by] {
+                return Ok(Some(entry));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the index key of the grain at a sequence, also of an erased one.

@@ -17,7 +17,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use grainstore_format::EpochMs;
 use grainstore_index::Sequence;
 
-/// Maximum delay until a count reaches the disk, in milliseconds.
+/// Maximum delay until a count of reads ([`Session::get`](crate::Session::get)) reaches the disk, in
+/// milliseconds.
 pub const ACCESS_AGE_MS: i64 = 60_000;
 /// Age in milliseconds at which counts are due: half the maximum, since the writer checks at least this
 /// often.

@@ -9,6 +9,23 @@ use crate::search::embed::Embedding;
 use crate::write::recommendations;
 
 /// A grain to store: fields to encode, an encoded blob, or a signed one.
+///
+/// ```
+/// use grainstore::embed::{Embedding, Metric};
+/// use grainstore::{Offer, cal::Near};
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+///
+/// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+/// let vector = Embedding::new("my-model", Metric::Cosine, vec![0.6, 0.8])?;
+/// let tea = session.put(Offer::from(grain).with_vectors(vec![vector]))?.address();
+/// let near = Near { model: None, values: [0.5, 0.9].into() };
+/// let found = session.query(&Query::default().nearing(near), &PageOptions::first(1))?;
+/// assert_eq!(found.results[0].content_address, tea);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub enum Offer {
     /// A grain, encoded as MessagePack unless it was decoded from CBOR.
@@ -72,6 +89,18 @@ impl Offer {
     /// standard, a quorum that cannot be met, a misspelt field (OMS 23.3); and recommendations of the
     /// standard (SHOULD) that the grain does not follow (OMS 6.11, 12.5.3, 17.2, 23.5, 24 to 27, A.7). The
     /// grain is stored all the same. Empty if it is not a valid grain.
+    ///
+    /// ```
+    /// use grainstore::{Offer, prelude::*};
+    ///
+    /// let grain = Grain::from_json(
+    ///     r#"{"type": "belief", "subject": "alice", "relation": "prefers", "object": "tea",
+    ///         "confidence": 1, "created_at": "2026-03-02T09:00:00Z",
+    ///         "invalidation_policy": {"mode": "lokced"}}"#,
+    /// )?;
+    /// assert_eq!(Offer::from(grain).warnings().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         // Of most grains there is nothing to tell, and they are not encoded twice.

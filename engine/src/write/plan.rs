@@ -131,7 +131,8 @@ impl Principal {
     }
 }
 
-/// Handling of a grain with the same type, namespace, subject, relation and object as a current grain.
+/// Handling of a grain with the same type, namespace, subject, relation and object as a current grain:
+/// [`Session::put_fact`](crate::Session::put_fact).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SameFact {
@@ -144,7 +145,7 @@ pub enum SameFact {
     Supersede,
 }
 
-/// The outcome of a put.
+/// The outcome of a [`Session::put`](crate::Session::put).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutOutcome {
     /// Stored under its address.
@@ -364,8 +365,7 @@ impl<'v> WritePlan<'v> {
         if let Some(sequence) = place {
             self.upgrade_envelope(&prepared, author)?;
             self.stage_vectors(&address, sequence, prepared.vectors.clone(), author)?;
-            let signer = prepared.proofs.signer.as_deref();
-            self.withdraw_again(&address, (&prepared.grain, signer), author)?;
+            self.withdraw_again(sequence, &prepared, author)?;
             return Ok(PutOutcome::Duplicate(address));
         }
         self.check_supersession_fields(&prepared, author)?;

@@ -229,11 +229,11 @@ fn what_the_engine_gives_has_the_flag_until_it_is_reviewed() {
     let World { session, reasoning, other, .. } = &world;
     let told = || {
         let walk = EdgeQuery::default();
-        let lens = GraphOptions::default();
+        let options = GraphOptions::default();
         let edges = session.neighbours("zebra", &walk).unwrap();
         let paths = session.paths("zebra", "zebra end", 2, &walk).unwrap();
-        let out = session.related(reasoning, None, 9, &lens).unwrap();
-        let back = session.related(other, None, 9, &lens).unwrap();
+        let out = session.related(reasoning, None, 9, &options).unwrap();
+        let back = session.related(other, None, 9, &options).unwrap();
         let found = session.query(&Query::default(), &PageOptions::default()).unwrap();
         let batch = session.get_batch(&[*reasoning]).unwrap();
         [

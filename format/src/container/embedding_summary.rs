@@ -16,7 +16,7 @@ const MAX_METRIC_BYTES: usize = 32;
 /// Maximum number of dimensions of a vector.
 const MAX_DIMENSIONS: u32 = 4_096;
 
-/// The vectors that a grain has in one space.
+/// The vectors that a grain has in one space, as its [`ManifestEntry`](super::ManifestEntry) lists them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EmbeddingSummary {
     /// The name of the model.

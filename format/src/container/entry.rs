@@ -14,13 +14,27 @@ use crate::profile::DeviceProfile;
 use crate::time::EpochMs;
 use crate::wire::TokenReader;
 
-/// Returns the length in bytes of the largest entry: a blob of the profile in an envelope.
+/// Returns the length in bytes of the largest [`ContainerEntry`]: a blob of the profile in an envelope.
 #[must_use]
 pub const fn max_entry_bytes(profile: &DeviceProfile) -> usize {
     profile.max_blob_bytes.saturating_add(Envelope::MAX_WRAPPER_BYTES)
 }
 
 /// A grain read from a container, with canonical form, schema and limits checked (OMS 4, 8).
+///
+/// ```
+/// use grainstore_format::container::ContainerEntry;
+/// use grainstore_format::{DecodeOptions, Encoding, EpochMs, EventBuilder, SigningKey, sign};
+///
+/// let grain = EventBuilder::new(EpochMs::new(1_768_471_200_000), "alice said hello").build()?;
+/// let blob = grain.encode(Encoding::MessagePack)?;
+/// let envelope = sign(blob.bytes(), &SigningKey::ed25519_from_seed(&[7; 32]), None)?;
+/// let address = envelope.address();
+/// let entry = ContainerEntry::read(envelope.into_bytes(), &DecodeOptions::default())?;
+/// assert_eq!((entry.address(), entry.grain().fields()), (address, grain.fields()));
+/// assert!(entry.envelope().is_some() && entry.blob().len() < entry.bytes().len());
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerEntry {
     bytes: Vec<u8>,

@@ -13,6 +13,21 @@ use crate::grain::DecodeOptions;
 use crate::profile::DeviceProfile;
 
 /// Writes frames to a stream.
+///
+/// ```
+/// use grainstore_format::container::{FrameReader, FrameWriter};
+/// use grainstore_format::{DecodeOptions, DeviceProfile, Encoding, EpochMs, EventBuilder};
+///
+/// let grain = EventBuilder::new(EpochMs::new(1_768_471_200_000), "alice said hello").build()?;
+/// let mut frames = FrameWriter::new(Vec::new(), DeviceProfile::EXTENDED);
+/// frames.push(grain.encode(Encoding::Cbor)?.bytes())?;
+/// let stream = frames.finish()?;
+///
+/// for entry in FrameReader::new(stream.as_slice(), DecodeOptions::default()) {
+///     assert_eq!(entry?.grain().fields(), grain.fields());
+/// }
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct FrameWriter<W> {
     out: W,
@@ -51,8 +66,8 @@ impl<W: Write> FrameWriter<W> {
     }
 }
 
-/// Iterates over the frames of a stream and decodes their grains. After the first error the iterator
-/// ends.
+/// Iterates over the frames that a [`FrameWriter`] wrote to a stream and decodes their grains. After
+/// the first error the iterator ends.
 #[derive(Debug)]
 pub struct FrameReader<'o, R> {
     input: R,

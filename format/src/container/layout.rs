@@ -3,7 +3,8 @@
 use super::structure_error;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Maximum number of bytes of grains in one container, inflated: offsets have 32 bits (ruling 14).
+/// Maximum number of bytes of grains in one [`Container`](super::Container), inflated: offsets have 32
+/// bits (ruling 14).
 pub const MAX_REGION_BYTES: u64 = u32::MAX as u64;
 
 /// The length of the header in bytes.
@@ -18,6 +19,13 @@ const VERSION: u8 = 1;
 const FIELD_MAP_VERSION: u8 = 1;
 
 /// The compression of the region of grains (OMS 11.3).
+///
+/// ```
+/// use grainstore_format::container::Compression;
+///
+/// assert_eq!(Compression::default(), Compression::Zstd);
+/// assert_eq!(Compression::from_name("lz4"), Some(Compression::Lz4));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compression {

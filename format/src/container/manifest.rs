@@ -20,6 +20,28 @@ const MAX_ENTRY_BYTES: usize = 32 << 10;
 const BLOCK_BYTES: usize = 64 << 10;
 
 /// The manifest entry of one grain.
+///
+/// ```
+/// # use grainstore_format::container::{Compression, ContainerPlan, ContainerWriter, PlannedEntry};
+/// # use grainstore_format::{Encoding, Error, EpochMs, EventBuilder};
+/// # let created_at = EpochMs::new(1_768_471_200_000);
+/// # let blob = EventBuilder::new(created_at, "alice said hello").build()?.encode(Encoding::Cbor)?;
+/// # let mut plan = ContainerPlan::new(Compression::None).with_manifest(1);
+/// # plan.add(&PlannedEntry::of(blob.bytes(), created_at)?)?;
+/// # let mut writer = ContainerWriter::new(Vec::new(), plan)?;
+/// # writer.push(blob.bytes())?;
+/// use grainstore_format::DecodeOptions;
+/// use grainstore_format::container::{Container, ManifestEntry};
+///
+/// // `writer` has written one grain, `blob`, and its plan announces a manifest with one entry.
+/// let read_often = ManifestEntry { access_count: 12, ..ManifestEntry::default() };
+/// let (file, _) = writer.finish::<Error>([Ok((blob.address(), read_often.clone()))])?;
+/// let container = Container::open(file, &DecodeOptions::default())?;
+/// for entry in container.manifest().into_iter().flatten() {
+///     assert_eq!(entry?, (blob.address(), read_often.clone()));
+/// }
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ManifestEntry {
     /// The index-layer state.
@@ -155,8 +177,8 @@ impl ManifestWriter {
     }
 }
 
-/// Iterates over the entries of a manifest by ascending address, reading as it goes. After the first
-/// error the iterator ends.
+/// Iterates over each [`ManifestEntry`] of a manifest by ascending address, reading as it goes. After
+/// the first error the iterator ends.
 #[derive(Debug)]
 pub struct ManifestIter<'s, S: ?Sized> {
     rest: RangeReader<'s, S>,

@@ -9,7 +9,7 @@ use crate::header::Flags;
 use crate::profile::DeviceProfile;
 use crate::time::EpochMs;
 
-/// A grain that will be written to a container.
+/// A grain that a [`ContainerWriter`](super::ContainerWriter) will write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlannedEntry {
     /// The creation time.
@@ -46,6 +46,22 @@ impl PlannedEntry {
 /// Sorts entries into the order of a container: by time, ties by address, duplicates removed. If the
 /// end of the last one cannot be determined, the last entry with a known end is moved behind it (ruling 36).
 ///
+/// ```
+/// use grainstore_format::container::{PlannedEntry, sort_entries};
+/// use grainstore_format::{ContentAddress, EpochMs};
+///
+/// let planned = |ms, name: &str| PlannedEntry {
+///     created_at: EpochMs::new(ms),
+///     address: ContentAddress::of(name.as_bytes()),
+///     length: 40,
+///     open_ended: false,
+/// };
+/// let mut entries = vec![planned(2, "b"), planned(1, "a"), planned(2, "b")];
+/// sort_entries(&mut entries)?;
+/// assert_eq!(entries, [planned(1, "a"), planned(2, "b")]);
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
+///
 /// # Errors
 /// `ERR_CORRUPT` if the payload of every entry is encrypted.
 pub fn sort_entries(entries: &mut Vec<PlannedEntry>) -> Result<()> {
@@ -59,8 +75,8 @@ pub fn sort_entries(entries: &mut Vec<PlannedEntry>) -> Result<()> {
     Ok(())
 }
 
-/// The layout of one container: the entries in the order they will be written. Takes four bytes per
-/// grain.
+/// The layout of one container: the entries in the order a [`ContainerWriter`](super::ContainerWriter)
+/// will write them. Takes four bytes per grain.
 #[derive(Debug, Clone)]
 pub struct ContainerPlan {
     compression: Compression,

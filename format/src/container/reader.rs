@@ -28,6 +28,29 @@ const MAX_UNSORTED_GRAINS: u32 = 1 << 22;
 ///
 /// Grains and manifest are checked while they are read; [`Container::verify`] reads all of both.
 /// [`Container::recheck`] detects a source that changed in the meantime.
+///
+/// ```
+/// # use grainstore_format::container::{Compression, ContainerPlan, ContainerWriter, PlannedEntry};
+/// # use grainstore_format::{Encoding, Error, EpochMs, EventBuilder};
+/// # let created_at = EpochMs::new(1_768_471_200_000);
+/// # let blob = EventBuilder::new(created_at, "alice said hello").build()?.encode(Encoding::Cbor)?;
+/// # let mut plan = ContainerPlan::new(Compression::None);
+/// # plan.add(&PlannedEntry::of(blob.bytes(), created_at)?)?;
+/// # let mut writer = ContainerWriter::new(Vec::new(), plan)?;
+/// # writer.push(blob.bytes())?;
+/// # let (file, _) = writer.finish::<Error>([])?;
+/// use grainstore_format::DecodeOptions;
+/// use grainstore_format::container::Container;
+///
+/// // `file` holds the bytes of a container with one event.
+/// let container = Container::open(file, &DecodeOptions::default())?;
+/// container.verify()?;
+/// assert_eq!(container.len(), 1);
+/// for entry in container.entries()? {
+///     assert_eq!(entry?.grain().text("content"), Some("alice said hello"));
+/// }
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Container<'o, S> {
     source: S,
@@ -286,7 +309,7 @@ impl<'o, S: ReadAt> Container<'o, S> {
     }
 }
 
-/// Iterates over the grains of a container in order. After the first error the iterator ends.
+/// Iterates over the grains of a [`Container`] in order. After the first error the iterator ends.
 #[derive(Debug)]
 pub struct EntryIter<'c, 'o, S: ReadAt> {
     container: &'c Container<'o, S>,

@@ -4,6 +4,16 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A source of known size whose bytes can be read at any offset, repeatedly.
+///
+/// ```
+/// use grainstore_format::container::ReadAt;
+///
+/// let source = b"grainstore".to_vec();
+/// let mut buffer = [0; 5];
+/// source.read_exact_at(5, &mut buffer)?;
+/// assert_eq!((&buffer, source.size()?), (b"store", 10));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub trait ReadAt {
     /// Returns the size in bytes.
     ///
@@ -55,7 +65,8 @@ impl<S: ReadAt + ?Sized> ReadAt for &S {
     }
 }
 
-/// Random access through `Seek`, for example to a file. Concurrent reads are serialised by a lock.
+/// Random access ([`ReadAt`]) through `Seek`, for example to a file. Concurrent reads are serialised by
+/// a lock.
 #[derive(Debug)]
 pub struct SeekSource<R>(Mutex<R>);
 

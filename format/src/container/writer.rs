@@ -19,6 +19,23 @@ const ZSTD_LEVEL: i32 = 3;
 
 /// A container being written. It is not valid before [`ContainerWriter::finish`] has appended the
 /// checksum.
+///
+/// ```
+/// use grainstore_format::container::{Compression, ContainerPlan, ContainerWriter, PlannedEntry};
+/// use grainstore_format::{Encoding, EpochMs, Error, EventBuilder};
+/// # use grainstore_format::{DecodeOptions, container::Container};
+///
+/// let created_at = EpochMs::new(1_768_471_200_000);
+/// let blob = EventBuilder::new(created_at, "alice said hello").build()?.encode(Encoding::Cbor)?;
+/// let mut plan = ContainerPlan::new(Compression::Zstd);
+/// assert!(plan.add(&PlannedEntry::of(blob.bytes(), created_at)?)?);
+/// let mut writer = ContainerWriter::new(Vec::new(), plan)?;
+/// writer.push(blob.bytes())?;
+/// let (file, report) = writer.finish::<Error>([])?;
+/// assert_eq!((report.grains, report.bytes), (1, file.len() as u64));
+/// # Container::open(file, &DecodeOptions::default())?.verify()?;
+/// # Ok::<(), Error>(())
+/// ```
 pub struct ContainerWriter<W: Write> {
     region: RegionWriter<W>,
     plan: ContainerPlan,
@@ -28,7 +45,7 @@ pub struct ContainerWriter<W: Write> {
     all_cbor: bool,
 }
 
-/// A summary of the file written.
+/// A summary of the file that a [`ContainerWriter`] wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContainerReport {
     /// The number of grains.

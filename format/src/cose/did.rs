@@ -12,6 +12,16 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::text::excerpt;
 
 /// A decentralised identifier: `did:`, a method, and a name under that method, without a fragment.
+///
+/// ```
+/// use grainstore_format::{Did, SigningKey};
+///
+/// let did = SigningKey::ed25519_from_seed(&[7; 32]).did();
+/// assert!(did.holds_key() && did.as_str().starts_with("did:key:z6Mk"));
+/// let other = Did::of_url("did:web:alice.example#key-1")?;
+/// assert_eq!((other.as_str(), other.method()), ("did:web:alice.example", "web"));
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Did(String);
 

@@ -16,6 +16,21 @@ use crate::profile::DeviceProfile;
 use crate::wire::Encoding;
 
 /// A COSE_Sign1 with a blob as its payload. The bytes are kept exactly as received.
+///
+/// ```
+/// use grainstore_format::{Encoding, Envelope, EpochMs, EventBuilder};
+/// use grainstore_format::{OfflineResolver, SigningKey, sign};
+///
+/// let grain = EventBuilder::new(EpochMs::new(1_768_471_200_000), "alice said hello").build()?;
+/// let blob = grain.encode(Encoding::MessagePack)?;
+/// let key = SigningKey::ed25519_from_seed(&[7; 32]);
+/// let bytes = sign(blob.bytes(), &key, None)?.into_bytes();
+///
+/// let envelope = Envelope::parse(bytes)?;
+/// assert_eq!(envelope.verify(&OfflineResolver).did(), Some(&key.did()));
+/// assert_eq!(envelope.grain()?.fields(), grain.fields());
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     bytes: Vec<u8>,
@@ -25,7 +40,8 @@ pub struct Envelope {
     payload_at: Option<usize>,
 }
 
-/// Signs a blob. If its signed flag is clear, the flag is set first, which changes the address.
+/// Signs a blob and wraps it in an [`Envelope`]. If its signed flag is clear, the flag is set first,
+/// which changes the address.
 ///
 /// `iat` is the time of signing in epoch seconds. It is not signed and is no evidence.
 ///

@@ -13,7 +13,7 @@ use p256::ecdsa::signature::{Signer as _, Verifier as _};
 use super::did::Did;
 use crate::error::{Error, ErrorKind, Result};
 
-/// A signature algorithm of OMS 9.1.
+/// A signature algorithm of OMS 9.1, that of a [`SigningKey`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Deserialize)]
 pub enum Algorithm {
     /// Ed25519: -8 or -19 in COSE.
@@ -26,14 +26,31 @@ pub enum Algorithm {
 }
 
 /// Resolves the keys of DIDs that do not contain their own.
+///
+/// ```
+/// use grainstore_format::{Did, DidResolver, OfflineResolver, SigningKey, VerifyingKey};
+///
+/// struct Team(VerifyingKey);
+///
+/// impl DidResolver for Team {
+///     fn resolve(&self, did: &Did) -> Option<VerifyingKey> {
+///         (did.as_str() == "did:web:alice.example").then(|| self.0.clone())
+///     }
+/// }
+///
+/// let team = Team(SigningKey::ed25519_from_seed(&[7; 32]).verifying_key());
+/// let did: Did = "did:web:alice.example".parse()?;
+/// assert!(team.resolve(&did).is_some() && OfflineResolver.resolve(&did).is_none());
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 pub trait DidResolver {
     /// Returns the current verification key of a DID, or `None` if it cannot be found. Never called for
     /// `did:key`, which contains its key.
     fn resolve(&self, did: &Did) -> Option<VerifyingKey>;
 }
 
-/// A resolver that finds no key, for use without a network. Signatures by a `did:key` can still be
-/// verified.
+/// A [`DidResolver`] that finds no key, for use without a network. Signatures by a `did:key` can still
+/// be verified.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OfflineResolver;
 
@@ -43,7 +60,7 @@ impl DidResolver for OfflineResolver {
     }
 }
 
-/// A public key.
+/// A public key, the other half of a [`SigningKey`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct VerifyingKey(PublicKey);
 
@@ -120,6 +137,16 @@ impl fmt::Debug for VerifyingKey {
 }
 
 /// A secret key, zeroized on drop.
+///
+/// ```
+/// use grainstore_format::{Algorithm, SigningKey, VerifyingKey};
+///
+/// let key = SigningKey::ed25519_from_seed(&[7; 32]);
+/// assert_eq!(key.algorithm(), Algorithm::EdDsa);
+/// assert_eq!(key.verifying_key().to_bytes().len(), 32);
+/// assert_eq!(VerifyingKey::ed25519(&[0; 32]).map_err(|error| error.code()), Err("ERR_KEY"));
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 pub struct SigningKey(SecretKey);
 
 enum SecretKey {

@@ -34,6 +34,23 @@ pub struct CosignOutcome {
 /// Set `enveloped` for a grain that will be delivered in an envelope: the proof is then over its
 /// encoding with the signed flag set.
 ///
+/// ```
+/// use grainstore_format::cose::proof::{claimed_signer, cosign, supersede_message, without_auth};
+/// use grainstore_format::{
+///     ContentAddress, EpochMs, EventBuilder, OfflineResolver, SigningKey, verify_detached,
+/// };
+///
+/// let old = ContentAddress::of(b"the blob to supersede");
+/// let new = EventBuilder::new(EpochMs::new(1_768_471_200_000), "alice left").build()?;
+/// let key = SigningKey::ed25519_from_seed(&[7; 32]);
+/// let signed = cosign(&old, &new, false, &key)?;
+/// let message = supersede_message(&old, without_auth(&signed.grain)?.bytes());
+/// let verdict = verify_detached(&signed.cose, &message, &OfflineResolver);
+/// assert_eq!(verdict.did(), Some(&key.did()));
+/// assert!(claimed_signer(&signed.cose).is_some());
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`Grain::from_fields`].
 pub fn cosign(
@@ -66,7 +83,8 @@ fn push_unique(fields: &mut Map, name: &str, entry: Value) {
     }
 }
 
-/// Signs a message without including it: the result is a COSE_Sign1 without a payload.
+/// Signs a message without including it: the result is a COSE_Sign1 without a payload, whose
+/// verification gives a [`SignatureVerdict`].
 ///
 /// # Errors
 /// `ERR_CORRUPT` if the COSE library cannot encode the result, which does not happen for the headers
@@ -75,7 +93,8 @@ pub fn sign_detached(message: &[u8], key: &SigningKey) -> Result<Vec<u8>> {
     sign1::write(message, key, None, None)
 }
 
-/// Verifies a COSE_Sign1 without a payload as a signature of this message.
+/// Verifies a COSE_Sign1 without a payload as a signature of this message; the
+/// [`SignatureVerdict`] names the signer.
 #[must_use]
 pub fn verify_detached(
     cose: &[u8],
@@ -95,7 +114,8 @@ pub fn verify_detached(
     }
 }
 
-/// Returns the claimed signer of a proof: the text of its `kid`, with its fragment. Not verified.
+/// Returns the claimed signer of a proof, such as one of [`cosign`]: the text of its `kid`, with its
+/// fragment. Not verified.
 #[must_use]
 pub fn claimed_signer(cose: &[u8]) -> Option<String> {
     if cose.len() > Envelope::MAX_WRAPPER_BYTES {
@@ -104,16 +124,16 @@ pub fn claimed_signer(cose: &[u8]) -> Option<String> {
     kid_of(&Sign1::read(cose).ok()?)
 }
 
-/// Returns the message that authorises `new` to supersede `old`. `new` is encoded without its
-/// `supersession_auth` ([`without_auth`]).
+/// Returns the message that authorises `new` to supersede `old`, which [`cosign`] signs. `new` is encoded
+/// without its `supersession_auth` ([`without_auth`]).
 #[must_use]
 pub fn supersede_message(old: &ContentAddress, new_without_auth: &[u8]) -> Vec<u8> {
     let new: [u8; 32] = Sha256::digest(new_without_auth).into();
     [b"oms-supersede-v1", &old.as_bytes()[..], &new].concat()
 }
 
-/// Encodes a grain without its `supersession_auth`, with the flag byte and the encoding it was decoded
-/// from, or as it would be encoded for the first time.
+/// Encodes a grain without its `supersession_auth`, as [`cosign`] signs it: with the flag byte and the
+/// encoding it was decoded from, or as it would be encoded for the first time.
 ///
 /// # Errors
 /// As [`Grain::encode`].
@@ -123,24 +143,42 @@ pub fn without_auth(grain: &Grain) -> Result<Blob> {
 }
 
 /// Returns the message that authorises marking a grain contradicted.
+///
+/// ```
+/// use grainstore_format::cose::proof::{contradict_message, retract_message};
+/// use grainstore_format::{
+///     ContentAddress, OfflineResolver, SigningKey, sign_detached, verify_detached,
+/// };
+///
+/// let address = ContentAddress::of(b"a blob");
+/// let proof =
+///     sign_detached(&contradict_message(&address), &SigningKey::ed25519_from_seed(&[7; 32]))?;
+/// let verdict = |message: &[u8]| verify_detached(&proof, message, &OfflineResolver);
+/// assert_eq!(verdict(&contradict_message(&address)).name(), "valid");
+/// assert_eq!(verdict(&retract_message(&address)).name(), "invalid");
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[must_use]
 pub fn contradict_message(address: &ContentAddress) -> Vec<u8> {
     action_message(b"oms-contradict-v1", address)
 }
 
-/// Returns the message that authorises contesting a grain.
+/// Returns the message that authorises contesting a grain; it is signed like a
+/// [`contradict_message`].
 #[must_use]
 pub fn contest_message(address: &ContentAddress) -> Vec<u8> {
     action_message(b"oms-contest-v1", address)
 }
 
-/// Returns the message that authorises retracting a grain.
+/// Returns the message that authorises retracting a grain; it is signed like a
+/// [`contradict_message`].
 #[must_use]
 pub fn retract_message(address: &ContentAddress) -> Vec<u8> {
     action_message(b"oms-retract-v1", address)
 }
 
-/// Returns the message that authorises lifting the hold on a grain.
+/// Returns the message that authorises lifting the hold on a grain; it is signed like a
+/// [`contradict_message`].
 #[must_use]
 pub fn lift_hold_message(address: &ContentAddress) -> Vec<u8> {
     action_message(b"oms-lift-hold-v1", address)

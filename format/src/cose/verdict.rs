@@ -8,6 +8,20 @@ use super::keys::{Algorithm, DidResolver, VerifyingKey};
 use super::sign1::{Label, ProtectedParams, Sign1};
 
 /// The result of verifying a signature.
+///
+/// ```
+/// use grainstore_format::{
+///     OfflineResolver, SignatureVerdict, SigningKey, sign_detached, verify_detached,
+/// };
+///
+/// let key = SigningKey::ed25519_from_seed(&[7; 32]);
+/// let proof = sign_detached(b"lift the hold", &key)?;
+/// let verdict = verify_detached(&proof, b"lift the hold", &OfflineResolver);
+/// assert_eq!(verdict, SignatureVerdict::Valid(key.did()));
+/// let verdict = verify_detached(&proof, b"another text", &OfflineResolver);
+/// assert_eq!((verdict.name(), verdict.did()), ("invalid", None));
+/// # Ok::<(), grainstore_format::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SignatureVerdict {
     /// Signed with the key of this DID.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A clause of a query.
+/// A clause of a [`FullTextQuery`](super::FullTextQuery).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clause {
     /// The effect of the clause on a hit.
@@ -11,7 +11,7 @@ pub struct Clause {
     pub ask: TermMatch,
 }
 
-/// The effect of a clause on a hit.
+/// The effect of a clause of a [`FullTextQuery`](super::FullTextQuery) on a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occur {
     /// It adds to the score.
@@ -22,7 +22,7 @@ pub enum Occur {
     MustNot,
 }
 
-/// The terms a clause matches.
+/// The terms a clause of a [`FullTextQuery`](super::FullTextQuery) matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TermMatch {
     /// A word, as its terms: one; or the whole and the parts of an identifier; or the pairs of an unspaced

@@ -1,13 +1,28 @@
 //! The terms of one grain alone, without those of its neighbours. Knows nothing of how they are stored.
 
 /// The terms of one grain.
+///
+/// ```
+/// # use grainstore_format::{Encoding, EpochMs, EventBuilder, GrainRef};
+/// # let time = EpochMs::new(1_768_471_200_000);
+/// # let grain = EventBuilder::new(time, "Alice plans her travels").build()?;
+/// # let blob = grain.encode(Encoding::Cbor)?;
+/// # let grain = GrainRef::new(blob.bytes())?;
+/// use grainstore_index::text::{Document, Language, Settings};
+///
+/// // `grain` is an event: "Alice plans her travels".
+/// let document = Document::of(&grain, &Settings::new(Language::English));
+/// assert!(document.term("travel").is_some() && document.term("travels").is_none());
+/// assert_eq!(document.term("plan").map(|term| term.places.len()), Some(1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Document {
     /// Ascending by term, without duplicates.
     terms: Box<[DocumentTerm]>,
 }
 
-/// One term of a grain.
+/// One term of a grain, in its [`Document`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentTerm {
     /// The indexed term: normalised, stemmed, at most 64 bytes of UTF-8.

@@ -1,7 +1,7 @@
 //! The edit distance between a fuzzy term and an indexed term, up to a limit. An edit inserts, deletes or
 //! replaces a character, or swaps two neighbours (optimal string alignment). Knows nothing of dictionaries.
 
-/// The greatest edit distance supported.
+/// The greatest edit distance that a [`FullTextQuery`](super::FullTextQuery) may ask for.
 pub const MAX_EDITS: u8 = 2;
 
 /// The width of the band around the diagonal that can stay within the limit.

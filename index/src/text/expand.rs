@@ -20,9 +20,11 @@ use super::part::TextPart;
 use super::segment::field;
 use crate::error::{Error, Result};
 
-/// The most terms of a prefix or fuzzy term that adds to a score.
+/// The most terms of a prefix or fuzzy term of a [`FullTextQuery`](super::FullTextQuery) that adds to a
+/// score.
 pub const MAX_EXPANSIONS: usize = 128;
-/// The most terms of a prefix or fuzzy term that is required or excluded; one with more is refused.
+/// The most terms of a prefix or fuzzy term that a [`FullTextQuery`](super::FullTextQuery) requires or
+/// excludes; one with more is refused.
 pub const MAX_STRICT_EXPANSIONS: usize = 8_192;
 
 /// The terms of live documents that match a prefix or fuzzy term, ascending, each with a weight: 1, or less

@@ -210,6 +210,21 @@ pub(super) fn for_each_text<'a>(
 
 /// The text of a grain for an embedder: titles first, cut at a character boundary within `most` bytes. Empty
 /// for a grain without text.
+///
+/// ```
+/// # use grainstore_format::{Encoding, EpochMs, EventBuilder, GrainRef};
+/// # let time = EpochMs::new(1_768_471_200_000);
+/// # let grain = EventBuilder::new(time, "Alice plans her travels").build()?;
+/// # let blob = grain.encode(Encoding::Cbor)?;
+/// # let grain = GrainRef::new(blob.bytes())?;
+/// use grainstore_index::text::{Language, Settings, embedding_text};
+///
+/// // `grain` is an event: "Alice plans her travels".
+/// let settings = Settings::new(Language::English);
+/// assert_eq!(embedding_text(&grain, &settings, 1_000), "Alice plans her travels");
+/// assert_eq!(embedding_text(&grain, &settings, 5), "Alice");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub fn embedding_text(grain: &GrainRef<'_>, settings: &Settings, most: usize) -> String {
     let mut found: Vec<(usize, &str)> = Vec::new();

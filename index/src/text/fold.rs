@@ -15,13 +15,37 @@ use super::sources::MergeSource;
 use super::tail::TextTail;
 use crate::error::{Error, Result};
 
-/// The number of documents at which a tail is to be folded.
+/// The number of documents at which a tail is to be folded by a [`FoldJob`].
 pub const MAX_TAIL_DOCUMENTS: u64 = 4_096;
-/// The number of terms and positions at which a tail is to be folded even with fewer documents: some 100 MB
-/// if each were a distinct term. Documents of a hundred words reach the other limit first.
+/// The number of terms and positions at which a tail is to be folded by a [`FoldJob`] even with fewer
+/// documents: some 100 MB if each were a distinct term. Documents of a hundred words reach the other limit
+/// first.
 pub const MAX_TAIL_SIZE: u64 = 1 << 20;
 
 /// The input of a fold. Cheap to make, and independent of the index it was made from.
+///
+/// ```
+/// # use grainstore_format::{Encoding, EpochMs, EventBuilder, GrainRef};
+/// # use grainstore_index::Sequence;
+/// # use grainstore_index::text::{Document, IndexedDocument, InvertedIndex, Language, Settings};
+/// # let settings = Settings::new(Language::English);
+/// # let mut index = InvertedIndex::new(settings.fingerprint())?;
+/// # for (sequence, text) in [(0, "Alice plans her travels"), (1, "the budget of the travel")] {
+/// #     let grain = EventBuilder::new(EpochMs::new(1_768_471_200_000), text).build()?;
+/// #     let blob = grain.encode(Encoding::MessagePack)?;
+/// #     let document = Document::of(&GrainRef::new(blob.bytes())?, &settings);
+/// #     index.set(Sequence::new(sequence), Some(IndexedDocument::join(&document, &[])))?;
+/// # }
+/// use grainstore_index::text::Manifest;
+///
+/// // `index` holds two events in its tail.
+/// let fold = index.freeze(b"position 2")?;
+/// let changes = index.adopt(fold.run()?)?;
+/// assert_eq!((index.stats().tail, index.stats().segments), (0, 1));
+/// assert_eq!(changes.write.into_iter().collect::<Vec<_>>(), index.file_names());
+/// assert_eq!(Manifest::decode(&changes.manifest)?.log_position(), b"position 2");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct FoldJob {
     number: u32,
@@ -30,7 +54,7 @@ pub struct FoldJob {
     log_position: Arc<[u8]>,
 }
 
-/// The output of a fold.
+/// The output of a fold, from a [`FoldJob`].
 #[derive(Debug)]
 pub struct FoldOutput {
     number: u32,
@@ -41,8 +65,8 @@ pub struct FoldOutput {
     segment: Option<Arc<Segment>>,
 }
 
-/// The file operations after a fold was adopted, in this order: write the new file, then the manifest, then
-/// remove the old files.
+/// The file operations after the output of a [`FoldJob`] was adopted, in this order: write the new file, then
+/// the manifest, then remove the old files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChanges {
     /// The name of the new file, if there is one; its bytes are in [`InvertedIndex::file`].

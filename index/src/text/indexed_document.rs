@@ -3,11 +3,23 @@
 
 use super::document::{Document, DocumentTerm};
 
-/// The greatest weight of a term in a document. A grain that repeats a word more often is no better a hit: at
-/// this weight, its tf is within a few hundredths of the limit.
+/// The greatest weight of a term in an [`IndexedDocument`]. A grain that repeats a word more often is no
+/// better a hit: at this weight, its tf is within a few hundredths of the limit.
 pub const MAX_TERM_WEIGHT: u8 = u8::MAX;
 
 /// The terms of a grain as indexed.
+///
+/// ```
+/// use grainstore_index::text::{Document, DocumentTerm, IndexedDocument};
+///
+/// let term = |term: &str, lent| {
+///     DocumentTerm { term: term.into(), weight: 2, lent, places: [0].into() }
+/// };
+/// let own: Document = [term("plan", 0)].into_iter().collect();
+/// let neighbour: Document = [term("travel", 1)].into_iter().collect();
+/// let joined = IndexedDocument::join(&own, &[&neighbour]);
+/// assert!(!joined.is_empty() && joined.size() > IndexedDocument::join(&own, &[]).size());
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IndexedDocument {
     /// Ascending by term, without duplicates, none with weight 0.

@@ -19,6 +19,29 @@ use crate::error::Result;
 use crate::posting::Sequence;
 
 /// The full text of a store: documents by grain, and queries on them.
+///
+/// ```
+/// # use grainstore_format::{Encoding, EpochMs, EventBuilder, GrainRef};
+/// # use grainstore_index::Sequence;
+/// # use grainstore_index::text::{Document, IndexedDocument, InvertedIndex, Language, Settings};
+/// # let settings = Settings::new(Language::English);
+/// # let mut index = InvertedIndex::new(settings.fingerprint())?;
+/// # for (sequence, text) in [(0, "Alice plans her travels"), (1, "the budget of the travel")] {
+/// #     let grain = EventBuilder::new(EpochMs::new(1_768_471_200_000), text).build()?;
+/// #     let blob = grain.encode(Encoding::MessagePack)?;
+/// #     let document = Document::of(&GrainRef::new(blob.bytes())?, &settings);
+/// #     index.set(Sequence::new(sequence), Some(IndexedDocument::join(&document, &[])))?;
+/// # }
+/// use grainstore_index::text::FullTextQuery;
+///
+/// // `index` holds two events: "Alice plans her travels" and "the budget of the travel".
+/// let query = FullTextQuery::parse("budget travel", Language::English)?;
+/// let mut everyone = |sequence: Sequence| Ok(Some([sequence.get() as u8; 32]));
+/// let hits = index.prepare(&query)?.search(10, None, &mut everyone)?;
+/// let found: Vec<u64> = hits.iter().map(|hit| hit.sequence.get()).collect();
+/// assert_eq!((found, index.stats().documents), (vec![1, 0], 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct InvertedIndex {
     pub(super) tail: TextTail,
@@ -46,7 +69,7 @@ pub(super) struct SegmentEntry {
     pub(super) gone: DeletedDocs,
 }
 
-/// The size of a full text.
+/// The size of an [`InvertedIndex`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextStats {
     /// The number of live documents: grains with at least one term.

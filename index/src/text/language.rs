@@ -7,6 +7,14 @@ use frostem::{Algorithm, Stemmer};
 ///
 /// It determines only the stemmer, the folding of accents and the stop words of a query. Text in other
 /// scripts is analysed the same way under every language.
+///
+/// ```
+/// use grainstore_index::text::Language;
+///
+/// assert_eq!(Language::from_code("en-GB"), Some(Language::English));
+/// assert_eq!((Language::None.code(), Language::German.code()), ("und", "de"));
+/// assert_eq!(Language::all().next(), Some(Language::None));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Language {

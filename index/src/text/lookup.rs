@@ -9,10 +9,11 @@ use super::part::{TermRef, TextPart};
 use crate::error::Result;
 use crate::posting::Sequence;
 
-/// The most documents of a term that are checked one by one for whether the reader sees them.
+/// The most documents of a term that a [`PreparedSearch`](super::PreparedSearch) checks one by one for
+/// whether the reader sees them.
 pub const RARE: u64 = if cfg!(test) { 4 } else { 32 };
 
-/// Returns `true` if the reader of an answer sees a grain.
+/// Returns `true` if the reader of an answer of a [`PreparedSearch`](super::PreparedSearch) sees a grain.
 pub type SeenFilter<'a> = dyn Fn(Sequence) -> bool + 'a;
 
 /// Looks up terms in all parts, for one reader.

@@ -26,10 +26,20 @@ use crate::error::{Error, Result};
 
 /// The first bytes of a manifest; the last one is the layout version.
 const MAGIC: [u8; 8] = *b"GRNTMAN\x01";
-/// The most bytes of a log position.
+/// The most bytes of a log position in a [`Manifest`].
 pub const MAX_LOG_POSITION_BYTES: usize = 128;
 
 /// A decoded manifest.
+///
+/// ```
+/// use grainstore_index::text::{InvertedIndex, Manifest};
+///
+/// let index = InvertedIndex::new(7)?;
+/// let manifest = Manifest::decode(&index.manifest())?;
+/// assert_eq!((manifest.analysis(), manifest.file_names().len()), (7, 0));
+/// assert!(Manifest::decode(b"no manifest").is_err());
+/// # Ok::<(), grainstore_index::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     analysis: u64,

@@ -15,6 +15,22 @@ use super::reader::{DocumentReader, MAX_OCCURRENCES};
 use super::settings::Settings;
 
 /// Returns `true` if the terms of one field of a grain match a query by themselves.
+///
+/// ```
+/// # use grainstore_format::{Encoding, EpochMs, EventBuilder, GrainRef};
+/// # let time = EpochMs::new(1_768_471_200_000);
+/// # let grain = EventBuilder::new(time, "Alice plans her travels").build()?;
+/// # let blob = grain.encode(Encoding::Cbor)?;
+/// # let grain = GrainRef::new(blob.bytes())?;
+/// use grainstore_index::text::{FullTextQuery, Language, Settings, field_matches};
+///
+/// // `grain` is an event: "Alice plans her travels".
+/// let settings = Settings::new(Language::English);
+/// let query = FullTextQuery::parse("+plan +travel", Language::English)?;
+/// assert!(field_matches(&grain, "content", &query, &settings));
+/// assert!(!field_matches(&grain, "subject", &query, &settings));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub fn field_matches(
     grain: &GrainRef<'_>,

@@ -14,7 +14,7 @@ use super::char_class::{
 };
 use super::language::Language;
 
-/// The most bytes of UTF-8 in a term.
+/// The most bytes of UTF-8 in a term of a [`Document`](super::Document).
 pub const MAX_TERM_BYTES: usize = 64;
 
 /// The bytes kept of a term that is cut, before the hash of the whole: `~` and 16 hexadecimal digits.

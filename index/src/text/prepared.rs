@@ -21,6 +21,30 @@ const MIN_PREFILTERED_DOCUMENTS: usize = 8;
 /// A query with the weights of its terms among all live documents.
 ///
 /// A query without positive clauses matches nothing.
+///
+/// ```
+/// # use grainstore_format::{Encoding, EpochMs, EventBuilder, GrainRef};
+/// # use grainstore_index::Sequence;
+/// # use grainstore_index::text::{Document, IndexedDocument, InvertedIndex, Language, Settings};
+/// # let settings = Settings::new(Language::English);
+/// # let mut index = InvertedIndex::new(settings.fingerprint())?;
+/// # for (sequence, text) in [(0, "Alice plans her travels"), (1, "the budget of the travel")] {
+/// #     let grain = EventBuilder::new(EpochMs::new(1_768_471_200_000), text).build()?;
+/// #     let blob = grain.encode(Encoding::MessagePack)?;
+/// #     let document = Document::of(&GrainRef::new(blob.bytes())?, &settings);
+/// #     index.set(Sequence::new(sequence), Some(IndexedDocument::join(&document, &[])))?;
+/// # }
+/// use grainstore_index::text::FullTextQuery;
+///
+/// // `index` holds two events: "Alice plans her travels" and "the budget of the travel".
+/// let search = index.prepare(&FullTextQuery::parse("trav* +plans", Language::English)?)?;
+/// assert!(search.is_match(Sequence::new(0))? && !search.is_match(Sequence::new(1))?);
+/// let score = search.score_of(Sequence::new(0))?;
+/// assert!(score.is_some_and(|score| 0.0 < score && score <= search.max_score()));
+/// let mut nobody = |_: Sequence| Ok(None);
+/// assert_eq!(search.count_matches(&mut nobody, 100)?, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct PreparedSearch<'t> {
     texts: &'t InvertedIndex,
     /// One plan for each query; a document matches at most one of them.

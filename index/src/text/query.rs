@@ -7,6 +7,17 @@ use super::language::Language;
 use super::syntax;
 
 /// An analysed query.
+///
+/// ```
+/// use grainstore_index::text::{FullTextQuery, Language, Occur, TermMatch};
+///
+/// let query = FullTextQuery::parse("+travel -work plan* budgte~", Language::English)?;
+/// let [travel, work, plans, budget] = query.clauses() else { return Err("four clauses".into()) };
+/// assert_eq!((travel.occur, work.occur), (Occur::Must, Occur::MustNot));
+/// assert!(matches!(&plans.ask, TermMatch::Prefix(start) if &**start == "plan"));
+/// assert!(matches!(&budget.ask, TermMatch::Fuzzy(_, 1)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FullTextQuery {
     /// In the order of the query.

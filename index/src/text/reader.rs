@@ -10,14 +10,30 @@ use super::document::{Document, DocumentTerm};
 use super::fields::{FieldText, for_each_text};
 use super::settings::Settings;
 
-/// The most occurrences indexed of one grain, in the order of its fields; later text is not found. Prose of
-/// 300 KiB has as many.
+/// The most occurrences that a [`DocumentReader`] indexes of one grain, in the order of its fields; later
+/// text is not found. Prose of 300 KiB has as many.
 pub const MAX_OCCURRENCES: usize = 50_000;
 
 /// The gap in positions between two texts of a grain: more than the longest phrase has terms.
 const POSITION_GAP: u32 = 128;
 
 /// Reads the terms of grains, reusing its buffers.
+///
+/// ```
+/// # use grainstore_format::{Encoding, EpochMs, EventBuilder, GrainRef};
+/// # let time = EpochMs::new(1_768_471_200_000);
+/// # let grain = EventBuilder::new(time, "Alice plans her travels").build()?;
+/// # let blob = grain.encode(Encoding::Cbor)?;
+/// # let grain = GrainRef::new(blob.bytes())?;
+/// use grainstore_index::text::{Document, DocumentReader, Language, Settings};
+///
+/// // `grain` is an event: "Alice plans her travels".
+/// let settings = Settings::new(Language::English);
+/// let mut reader = DocumentReader::new(settings);
+/// let (read, once) = (reader.document(&grain), Document::of(&grain, &settings));
+/// assert_eq!(read.terms().len(), once.terms().len());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct DocumentReader {
     pub(super) settings: Settings,
     pub(super) analyser: Analyser,

@@ -4,10 +4,19 @@ use sha2::{Digest as _, Sha256};
 
 use super::language::Language;
 
-/// The version of the analysis. Terms differ between versions: an index of another version must be rebuilt.
+/// The version of the analysis, a part of the fingerprint of [`Settings`]. Terms differ between versions: an
+/// index of another version must be rebuilt.
 pub const ANALYSIS_VERSION: u32 = 1;
 
 /// The text analysis of a namespace. Other settings give other terms.
+///
+/// ```
+/// use grainstore_index::text::{Language, Settings};
+///
+/// let english = Settings::new(Language::English);
+/// assert!(!english.thinking);
+/// assert_ne!(english.fingerprint(), Settings::new(Language::German).fingerprint());
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Settings {
     /// The language of its text.

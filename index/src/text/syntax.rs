@@ -12,11 +12,11 @@ use super::lexer::{ItemForm, SuffixOperator, next_item, split_suffix};
 use super::stop_words::is_stop_word;
 use super::suffixes::completed_terms;
 
-/// The most words of a query.
+/// The most words of a [`FullTextQuery`](super::FullTextQuery).
 pub const MAX_WORDS: usize = 1024;
 
-/// The most distinct terms of a query: of those that add to the score the first ones count, and of those
-/// under `+` and `-` more are an error.
+/// The most distinct terms of a [`FullTextQuery`](super::FullTextQuery): of those that add to the score the
+/// first ones count, and of those under `+` and `-` more are an error.
 pub const MAX_TERMS: usize = 64;
 
 /// The most tokens kept of one identifier. A word has at most eleven, so a phrase with too many words is

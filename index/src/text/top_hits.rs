@@ -6,7 +6,8 @@ use std::collections::BinaryHeap;
 use crate::error::Result;
 use crate::posting::Sequence;
 
-/// A hit. Hits rank by descending score, at equal scores by ascending address.
+/// A hit of a search in an [`InvertedIndex`](super::InvertedIndex). Hits rank by descending score, at equal
+/// scores by ascending address.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
     /// The grain.
@@ -17,7 +18,8 @@ pub struct Hit {
     pub score: f64,
 }
 
-/// The last hit of a page, after which the next page starts.
+/// The last [`Hit`] of a page of a [`PreparedSearch`](super::PreparedSearch), after which the next page
+/// starts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SearchAfter {
     /// Its score, bit for bit.
@@ -26,7 +28,8 @@ pub struct SearchAfter {
     pub address: [u8; 32],
 }
 
-/// Returns the address of a candidate, or `None` to reject it.
+/// Returns the address of a candidate for a [`PreparedSearch`](super::PreparedSearch), or `None` to reject
+/// it.
 pub type HitFilter<'a> = dyn FnMut(Sequence) -> Result<Option<[u8; 32]>> + 'a;
 
 /// The best hits so far.

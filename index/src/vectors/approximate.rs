@@ -47,7 +47,7 @@ pub(crate) trait ApproximateIndex: Debug + Send + Sync {
     fn bytes(&self) -> usize;
 }
 
-/// The resources of background work.
+/// The resources of background work, given to a [`SpaceWork`](super::SpaceWork).
 #[derive(Debug, Clone, Copy)]
 pub struct BuildOptions<'e> {
     /// The number of threads, at least 1.
@@ -56,7 +56,7 @@ pub struct BuildOptions<'e> {
     pub stop: &'e AtomicBool,
 }
 
-/// The result of an audit of a graph.
+/// The result of an audit of a graph, in [`SpaceStats`](super::SpaceStats).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GraphAudit {
     /// The number of live rows in the graph.

@@ -4,7 +4,7 @@ use crate::posting::Sequence;
 
 use super::space::Metric;
 
-/// A grain near the query.
+/// A grain near the query to a [`VectorIndex`](super::VectorIndex).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Neighbour {
     /// The position of the grain in the log.
@@ -16,7 +16,7 @@ pub struct Neighbour {
     pub score: f32,
 }
 
-/// The method of a search.
+/// The method of a search in a [`VectorIndex`](super::VectorIndex).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchMethod {
     /// A scan of this many rows, none skipped.
@@ -36,6 +36,14 @@ pub enum SearchMethod {
 impl Neighbour {
     /// The score mapped to \[0, 1\], preserving the order: `(1 + cosine) / 2`; `(1 + dot / (1 + |dot|)) / 2`;
     /// `1 / (1 + distance)`.
+    ///
+    /// ```
+    /// use grainstore_index::Sequence;
+    /// use grainstore_index::vectors::{Metric, Neighbour};
+    ///
+    /// let near = Neighbour { sequence: Sequence::new(0), chunk: 0, score: 0.5 };
+    /// assert_eq!(near.closeness(Metric::Cosine), 0.75);
+    /// ```
     #[must_use]
     pub fn closeness(&self, metric: Metric) -> f32 {
         closeness(metric, self.score)

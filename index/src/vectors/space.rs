@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-/// The most numbers of a vector.
+/// The most numbers of a [`Vector`].
 pub const MAX_DIMENSION: usize = 4096;
 /// The most bytes of a model's name.
 const MAX_MODEL_BYTES: usize = 256;
@@ -10,6 +10,13 @@ const MAX_MODEL_BYTES: usize = 256;
 const MAX_NUMBER: f32 = 1e17;
 
 /// A measure of similarity.
+///
+/// ```
+/// use grainstore_index::vectors::Metric;
+///
+/// assert_eq!(Metric::named("cosine"), Some(Metric::Cosine));
+/// assert_eq!(Metric::ALL.map(Metric::name), ["cosine", "dot", "l2"]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Metric {
@@ -43,6 +50,16 @@ impl Metric {
 }
 
 /// A space: the vectors of one model, one length and one metric, which are comparable.
+///
+/// ```
+/// use grainstore_index::vectors::{Metric, Space, Vector};
+///
+/// let space = Space::new("a-model", 3, Metric::Cosine)?;
+/// assert!(space.admit(&Vector::new([1.0, 0.0, 0.0])?).is_ok());
+/// let short = space.admit(&Vector::new([1.0])?);
+/// assert!(short.is_err_and(|error| error.code() == "ERR_DIMENSION"));
+/// # Ok::<(), grainstore_index::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Space {
     model: Box<str>,
@@ -102,6 +119,15 @@ impl Space {
 }
 
 /// A vector of finite numbers.
+///
+/// ```
+/// use grainstore_index::vectors::Vector;
+///
+/// let vector = Vector::new([0.6, 0.8])?;
+/// assert_eq!((vector.dimension(), vector.values()), (2, &[0.6, 0.8][..]));
+/// assert!(Vector::new([]).is_err() && Vector::new([f32::NAN]).is_err());
+/// # Ok::<(), grainstore_index::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vector {
     values: Box<[f32]>,

@@ -27,6 +27,18 @@ pub(crate) struct SpaceIndex {
 }
 
 /// Statistics of a space.
+///
+/// ```
+/// use grainstore_index::Sequence;
+/// use grainstore_index::vectors::{Metric, Space, Vector, VectorIndex};
+///
+/// let space = Space::new("a-model", 2, Metric::Dot)?;
+/// let mut index = VectorIndex::new();
+/// index.add(&space, Sequence::new(0), 0, &Vector::new([1.0, 0.0])?)?;
+/// let stats = index.view().stats(&space);
+/// assert_eq!(stats.map(|stats| (stats.vectors, stats.audit.is_none())), Some((1, true)));
+/// # Ok::<(), grainstore_index::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpaceStats {

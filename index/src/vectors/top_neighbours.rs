@@ -8,8 +8,8 @@ use crate::posting::Sequence;
 use super::neighbour::Neighbour;
 use super::rows::VectorKey;
 
-/// Returns the address of a grain that may be in the result, by which equal scores are ordered, or `None` to
-/// reject it. Called once for each grain as long as the search remembers it, and always before the grain is
+/// Returns the address of a grain that may be in the result of a search in a
+/// [`VectorIndex`](super::VectorIndex), by which equal scores are ordered, or `None` to reject it. Called once for each grain as long as the search remembers it, and always before the grain is
 /// in the result.
 pub type NeighbourFilter<'j, E> = &'j mut dyn FnMut(Sequence) -> Result<Option<[u8; 32]>, E>;
 

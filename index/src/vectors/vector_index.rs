@@ -29,6 +29,22 @@ const UNINDEXED_DIVISOR: usize = 64;
 const UNSAVED_DIVISOR: usize = 8;
 
 /// The spaces of a store.
+///
+/// ```
+/// use grainstore_index::Sequence;
+/// use grainstore_index::vectors::{Metric, NearestQuery, SearchEffort, Space, Vector, VectorIndex};
+///
+/// let space = Space::new("a-model", 2, Metric::Cosine)?;
+/// let mut index = VectorIndex::new();
+/// index.add(&space, Sequence::new(0), 0, &Vector::new([1.0, 0.0])?)?;
+/// index.add(&space, Sequence::new(1), 0, &Vector::new([0.6, 0.8])?)?;
+/// let vector = Vector::new([0.0, 2.0])?;
+/// let ask = NearestQuery { vector: &vector, limit: 1, within: None, care: SearchEffort::Usual };
+/// let mut everyone = |at: Sequence| Ok::<_, grainstore_index::Error>(Some([at.get() as u8; 32]));
+/// let answer = index.view().search(&space, &ask, &mut everyone)?;
+/// assert_eq!((answer.near[0].sequence, answer.near[0].score), (Sequence::new(1), 0.8));
+/// # Ok::<(), grainstore_index::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct VectorIndex {
     spaces: Arc<BTreeMap<Space, SpaceIndex>>,

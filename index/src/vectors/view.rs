@@ -12,13 +12,13 @@ use super::space::{Space, Vector};
 use super::space_index::{SpaceIndex, SpaceStats};
 use super::top_neighbours::{NeighbourFilter, TopNeighbours};
 
-/// An immutable snapshot of all spaces; cheap to clone.
+/// An immutable snapshot of all spaces of a [`VectorIndex`](super::VectorIndex); cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct VectorView {
     pub(crate) spaces: Arc<BTreeMap<Space, SpaceIndex>>,
 }
 
-/// A query for nearest neighbours.
+/// A query for nearest neighbours in a [`VectorIndex`](super::VectorIndex).
 #[derive(Debug, Clone, Copy)]
 pub struct NearestQuery<'a> {
     /// The vector whose neighbours are wanted.
@@ -31,7 +31,7 @@ pub struct NearestQuery<'a> {
     pub care: SearchEffort,
 }
 
-/// The thoroughness of a search.
+/// The thoroughness of a search in a [`VectorIndex`](super::VectorIndex).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SearchEffort {
     /// A scan where it is fast enough, else the graph.
@@ -43,7 +43,7 @@ pub enum SearchEffort {
     Ef(usize),
 }
 
-/// The result of a search, and the method used.
+/// The result of a search in a [`VectorIndex`](super::VectorIndex), and the method used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NearestAnswer {
     /// Nearest first, then by ascending address; each grain once, by its nearest part.
@@ -98,6 +98,19 @@ impl VectorView {
     /// The closeness of two grains: that of their nearest parts.
     ///
     /// `None` if either has no vector in this space.
+    ///
+    /// ```
+    /// use grainstore_index::Sequence;
+    /// use grainstore_index::vectors::{Metric, Space, Vector, VectorIndex};
+    ///
+    /// let space = Space::new("a-model", 2, Metric::L2)?;
+    /// let mut index = VectorIndex::new();
+    /// index.add(&space, Sequence::new(0), 0, &Vector::new([0.0, 0.0])?)?;
+    /// index.add(&space, Sequence::new(1), 0, &Vector::new([3.0, 0.0])?)?;
+    /// let close = |a, b| index.view().closeness(&space, Sequence::new(a), Sequence::new(b));
+    /// assert_eq!((close(0, 1), close(0, 2)), (Some(0.25), None));
+    /// # Ok::<(), grainstore_index::Error>(())
+    /// ```
     #[must_use]
     pub fn closeness(&self, space: &Space, a: Sequence, b: Sequence) -> Option<f32> {
         self.spaces.get(space)?.closeness(a, b)

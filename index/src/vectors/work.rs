@@ -12,6 +12,26 @@ use super::space_index::SpaceIndex;
 
 /// Work that is due. It holds a snapshot: run it, and pass the result to
 /// [`VectorIndex::adopt`](super::VectorIndex::adopt).
+///
+/// ```
+/// use grainstore_index::Sequence;
+/// use grainstore_index::vectors::{BuildOptions, Metric, Space, Vector, VectorIndex, WorkOutcome};
+/// use std::sync::atomic::AtomicBool;
+///
+/// let space = Space::new("a-model", 2, Metric::L2)?;
+/// let mut index = VectorIndex::with_scan_up_to(1);
+/// # for at in 0..300_u16 {
+/// #     let vector = Vector::new([f32::from(at % 50), f32::from(at / 50)])?;
+/// #     index.add(&space, Sequence::new(at.into()), 0, &vector)?;
+/// # }
+/// // `index` holds more vectors than are scanned, so a graph of them is due.
+/// if let Some(work) = index.next_work() {
+///     let done = work.run(&BuildOptions { threads: 1, stop: &AtomicBool::new(false) });
+///     assert!(matches!(index.adopt(done), (WorkOutcome::Built(300), None)));
+/// }
+/// assert!(!index.is_settled(), "the graph is not saved yet");
+/// # Ok::<(), grainstore_index::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct SpaceWork {
     pub(crate) space: Space,
@@ -34,7 +54,7 @@ pub(crate) enum WorkTask {
     Save,
 }
 
-/// The result of a work.
+/// The result of a [`SpaceWork`].
 #[derive(Debug)]
 pub struct WorkResult {
     pub(crate) product: WorkProduct,
@@ -55,7 +75,7 @@ pub(crate) enum WorkProduct {
     Stopped,
 }
 
-/// The outcome of a work, for a log.
+/// The outcome of a [`SpaceWork`], for a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WorkOutcome {
@@ -78,7 +98,7 @@ pub enum WorkOutcome {
     Dropped,
 }
 
-/// A file to be written under `vectors/`, atomically.
+/// A file that a [`SpaceWork`] made, to be written under `vectors/`, atomically.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedGraph {
     /// Its name.

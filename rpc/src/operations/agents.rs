@@ -23,11 +23,11 @@ pub(crate) struct Thread {
 }
 
 pub(crate) fn thread(given: Thread, session: &Session) -> Result<graph::Thread> {
-    let lens = graph_options(given.include_superseded);
+    let options = graph_options(given.include_superseded);
     Ok(match (given.message, given.session_id, given.state) {
-        (Some(message), None, None) => session.thread(&message.get()?, &lens)?,
-        (None, Some(id), None) => session.thread_of_session(&id, &lens)?,
-        (None, None, Some(state)) => session.thread_from_state(&state.get()?, &lens)?,
+        (Some(message), None, None) => session.thread(&message.get()?, &options)?,
+        (None, Some(id), None) => session.thread_of_session(&id, &options)?,
+        (None, None, Some(state)) => session.thread_from_state(&state.get()?, &options)?,
         _ => return Err(Error::arguments("give exactly one of message, session_id and state")),
     })
 }

@@ -145,6 +145,13 @@ pub(crate) fn cal_convert(given: Convert, _: &mut Host) -> Result<Converted> {
 }
 
 /// A statement in both forms; numbers stand in the JSON as they do in the text.
+///
+/// ```
+/// let converted = grainstore_rpc::Converted::of(br#"recall beliefs about "alice""#)?;
+/// assert_eq!(converted.text, r#"RECALL beliefs ABOUT "alice""#);
+/// assert!(converted.json.is_some_and(|json| json.get().contains(r#""about""#)));
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 #[derive(Debug, Serialize)]
 pub struct Converted {
     /// The normal text form.
@@ -178,7 +185,7 @@ pub struct Switch {
     pub reason: Option<String>,
 }
 
-/// The setting of CAL.
+/// The setting of CAL, the answer of [`cal_switch`].
 #[derive(Debug, Serialize)]
 pub struct Switched {
     /// How far it runs.
@@ -187,6 +194,20 @@ pub struct Switched {
 }
 
 /// Shows how far CAL runs, or switches it.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// use grainstore::CalSwitch;
+/// use grainstore_rpc::{Switch, cal_switch};
+///
+/// let off = Switch { to: Some(CalSwitch::Off), reason: Some("an agent runs wild".into()) };
+/// assert_eq!(cal_switch(off, &session)?.cal, CalSwitch::Off);
+/// assert_eq!(cal_switch(Switch { to: None, reason: None }, &session)?.cal, CalSwitch::Off);
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn cal_switch(given: Switch, session: &Session) -> Result<Switched> {
     let changed = match (given.to, given.reason) {
         (None, None) => false,
@@ -203,7 +224,10 @@ pub(crate) fn query_text(query: &RawValue) -> Result<Cow<'_, str>> {
         return Ok(Cow::Borrowed(sent));
     }
     let text: Result<String, _> = serde_json::from_str(sent);
-    let said = "query must be CAL: text in a string, or an object in the JSON form";
+    let said = match sent.starts_with('"') {
+        true => "query must be Unicode text: half of a surrogate pair stands alone in it",
+        false => "query must be CAL: text in a string, or an object in the JSON form",
+    };
     text.map(Cow::Owned).map_err(|_| Error::arguments(said))
 }
 

@@ -25,6 +25,18 @@ pub(crate) fn encode(given: Encode<'_>, _: &mut Host) -> Result<Encoded> {
 }
 
 /// Encodes a grain that is JSON text.
+///
+/// ```
+/// use grainstore::format::Encoding;
+///
+/// let blob = grainstore_rpc::encode_grain(
+///     r#"{"type": "belief", "subject": "alice", "relation": "prefers", "object": "tea",
+///         "confidence": 0.9, "created_at": "2026-03-02T09:00:00Z"}"#,
+///     Encoding::default(),
+/// )?;
+/// assert_eq!(blob.address(), grainstore::ContentAddress::of(blob.bytes()));
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn encode_grain(json: &str, encoding: Encoding) -> Result<Blob> {
     Ok(Grain::from_json(json)?.encode(encoding)?)
 }

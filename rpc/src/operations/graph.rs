@@ -62,7 +62,7 @@ fn edges(
     include_superseded: bool,
 ) -> EdgeQuery {
     let limit = limit.unwrap_or(DEFAULT_LIMIT);
-    EdgeQuery { direction, relation, limit, lens: graph_options(include_superseded) }
+    EdgeQuery { direction, relation, limit, options: graph_options(include_superseded) }
 }
 
 /// Lists what a grain is derived from.
@@ -77,10 +77,10 @@ pub(crate) struct Ancestry {
 }
 
 pub(crate) fn ancestry(given: Ancestry, session: &Session) -> Result<Value> {
-    let lens = graph_options(given.include_superseded);
+    let options = graph_options(given.include_superseded);
     let hops = given.max_hops.unwrap_or(DEFAULT_ANCESTRY_HOPS);
     let limit = given.limit.unwrap_or(DEFAULT_LIMIT);
-    list_answer("grains", &session.ancestry(&given.address.get()?, hops, limit, &lens)?)
+    list_answer("grains", &session.ancestry(&given.address.get()?, hops, limit, &options)?)
 }
 
 /// Lists what is derived from a grain.
@@ -94,9 +94,9 @@ pub(crate) struct Children {
 }
 
 pub(crate) fn children(given: Children, session: &Session) -> Result<Value> {
-    let lens = graph_options(given.include_superseded);
+    let options = graph_options(given.include_superseded);
     let limit = given.limit.unwrap_or(DEFAULT_LIMIT);
-    list_answer("grains", &session.children(&given.address.get()?, limit, &lens)?)
+    list_answer("grains", &session.children(&given.address.get()?, limit, &options)?)
 }
 
 /// Lists the cross-links of a grain.
@@ -111,10 +111,10 @@ pub(crate) struct Related {
 }
 
 pub(crate) fn related(given: Related, session: &Session) -> Result<Value> {
-    let lens = graph_options(given.include_superseded);
+    let options = graph_options(given.include_superseded);
     let limit = given.limit.unwrap_or(DEFAULT_LIMIT);
     let kind = given.kind.as_deref();
-    list_answer("links", &session.related(&given.address.get()?, kind, limit, &lens)?)
+    list_answer("links", &session.related(&given.address.get()?, kind, limit, &options)?)
 }
 
 /// The direction in which a version chain is read.

@@ -48,6 +48,17 @@ pub(crate) fn verify(given: Verify, session: &Session) -> Result<VerifyReport> {
 }
 
 /// Adds to a report what a checkpoint and certificates of erasures say otherwise than the store.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// let checkpoint = store.checkpoint(None)?;
+/// let report = grainstore_rpc::compared(store.verify(false)?, &store, Some(&checkpoint), &[])?;
+/// assert!(report.ok);
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn compared(
     found: VerifyReport,
     store: &Store,
@@ -65,6 +76,20 @@ pub fn compared(
 }
 
 /// Refuses a checkpoint of another signer.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// use grainstore_rpc::{Code, expect_signer};
+///
+/// let checkpoint = store.checkpoint(None)?;
+/// expect_signer(&checkpoint, Some(checkpoint.signer()))?;
+/// let other = expect_signer(&checkpoint, Some("did:web:else.example"));
+/// assert!(other.is_err_and(|error| error.has_code(Code::Signature)));
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn expect_signer(checkpoint: &grainstore::Checkpoint, signer: Option<&str>) -> Result<()> {
     match signer {
         Some(signer) if signer != checkpoint.signer() => {
@@ -111,6 +136,16 @@ pub struct Stats {
 }
 
 /// Reads the figures of a store.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// let stats = grainstore_rpc::stats(grainstore_rpc::Stats::default(), &session)?;
+/// assert_eq!(stats["grains"], 0);
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn stats(given: Stats, session: &Session) -> Result<Value> {
     session.check_power(Power::Stats)?;
     let store = session.store();
@@ -131,12 +166,35 @@ pub struct Reindexed {
 }
 
 /// Builds the indexes again from the log.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// use grainstore_rpc::{Nothing, reindex};
+///
+/// # let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+/// # let tea = session.put(grain)?.address();
+/// assert_eq!(reindex(Nothing {}, &session)?.grains, 1);
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn reindex(_: Nothing, session: &Session) -> Result<Reindexed> {
     session.check_power(Power::Reindex)?;
     Ok(Reindexed { grains: session.store().reindex()? })
 }
 
 /// Rewrites the files without free pages.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// let sizes = grainstore_rpc::compact(grainstore_rpc::Nothing {}, &session)?;
+/// assert!(sizes.truth_bytes_after <= sizes.truth_bytes_before);
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn compact(_: Nothing, session: &Session) -> Result<CompactionReport> {
     session.check_power(Power::Compact)?;
     Ok(session.store().compact()?)
@@ -158,6 +216,24 @@ pub struct RemovedVectors {
 }
 
 /// Removes the vectors of a model.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// use grainstore::embed::{Embedding, Metric};
+/// use grainstore_rpc::{RemoveVectors, remove_vectors};
+///
+/// # let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+/// # let tea = session.put(grain)?.address();
+/// for model in ["first", "second"] {
+///     session.embed(&tea, vec![Embedding::new(model, Metric::Cosine, vec![0.6, 0.8])?])?;
+/// }
+/// let removed = remove_vectors(RemoveVectors { model: "second".into() }, &session)?;
+/// assert_eq!(removed.removed, 1);
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn remove_vectors(given: RemoveVectors, session: &Session) -> Result<RemovedVectors> {
     session.check_power(Power::RemoveVectors)?;
     Ok(RemovedVectors { removed: session.store().remove_vectors(&given.model)? })
@@ -177,6 +253,20 @@ fn path<'de, D: Deserializer<'de>>(source: D) -> Result<PathBuf, D::Error> {
 }
 
 /// Copies the store into a new directory.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path().join("memory"), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// use grainstore_rpc::{Backup, backup};
+///
+/// # let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+/// # let tea = session.put(grain)?.address();
+/// let report = backup(Backup { path: dir.path().join("backup") }, &session)?;
+/// assert_eq!(report.grains, 1);
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn backup(given: Backup, session: &Session) -> Result<BackupReport> {
     session.check_power(Power::Backup)?;
     Ok(session.store().backup(&given.path)?)

@@ -9,7 +9,7 @@ use crate::arguments::Nothing;
 use crate::error::{Code, Error, Result};
 use crate::json::{Address, Base64};
 
-/// Arguments of `contradict`, `hold` and `lift_hold`.
+/// Arguments of [`contradict`], [`hold`] and [`lift_hold`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mark {
@@ -22,6 +22,21 @@ pub struct Mark {
 }
 
 /// Marks a grain as contradicted.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// use grainstore_rpc::{Mark, contradict};
+///
+/// # let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+/// # let tea = session.put(grain)?.address();
+/// let mark = Mark { address: tea.into(), reason: "she never drinks any".into(), cose: None };
+/// contradict(mark, &session)?;
+/// assert!(session.get(&tea)?.state.contradicted);
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn contradict(mark: Mark, session: &Session) -> Result<Nothing> {
     let Mark { address, reason, cose } = mark;
     session.contradict(&address.get()?, &reason, proof_bytes(cose.as_ref()))?;
@@ -29,12 +44,29 @@ pub fn contradict(mark: Mark, session: &Session) -> Result<Nothing> {
 }
 
 /// Holds a grain. Any session that sees it may, so `cose` is not read.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// use grainstore_rpc::{Mark, hold, lift_hold};
+///
+/// # let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+/// # let tea = session.put(grain)?.address();
+/// let mark = |reason: &str| Mark { address: tea.into(), reason: reason.into(), cose: None };
+/// hold(mark("case 12"), &session)?;
+/// assert!(session.get(&tea)?.state.held);
+/// lift_hold(mark("case 12 is closed"), &session)?;
+/// assert!(!session.get(&tea)?.state.held);
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn hold(mark: Mark, session: &Session) -> Result<Nothing> {
     session.hold(&mark.address.get()?, &mark.reason)?;
     Ok(Nothing {})
 }
 
-/// Lifts the hold on a grain.
+/// Lifts the [`hold`] on a grain.
 pub fn lift_hold(mark: Mark, session: &Session) -> Result<Nothing> {
     let Mark { address, reason, cose } = mark;
     session.lift_hold(&address.get()?, &reason, proof_bytes(cose.as_ref()))?;
@@ -56,6 +88,21 @@ pub struct SetVerification {
 }
 
 /// Sets the verification status of a grain.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// use grainstore_rpc::{SetVerification, set_verification};
+///
+/// # let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+/// # let tea = session.put(grain)?.address();
+/// let (status, reason) = ("contested".into(), "she says otherwise".into());
+/// set_verification(SetVerification { address: tea.into(), status, reason, cose: None }, &session)?;
+/// assert_eq!(session.get(&tea)?.state.verification_status.name(), "contested");
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn set_verification(given: SetVerification, session: &Session) -> Result<Nothing> {
     let SetVerification { address, status, reason, cose } = given;
     let status = VerificationStatus::from_name(&status).ok_or_else(|| {

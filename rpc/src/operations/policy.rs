@@ -39,6 +39,19 @@ pub struct SetRules {
 }
 
 /// Adds rules to those of the store.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// use grainstore_rpc::{SetRules, policy_set};
+///
+/// let (rules, reason) = (r#"extends = "gdpr""#.into(), "we sell in Europe".into());
+/// let report = policy_set(SetRules { rules, allow_weaker: false, reason }, &session)?;
+/// assert!(report.changed && report.loosened.is_empty());
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn policy_set(given: SetRules, session: &Session) -> Result<RuleChangeReport> {
     Ok(session.change_rules(&given.rules, given.allow_weaker, &given.reason)?)
 }

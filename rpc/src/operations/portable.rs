@@ -33,6 +33,16 @@ pub(crate) fn export(given: Export<'_>, session: &Session) -> Result<ExportRepor
 }
 
 /// Returns the query of conditions, as CAL has them behind WHERE.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// let query = grainstore_rpc::conditions_of(&session, r#"subject = "alice""#)?;
+/// assert_eq!(query.subject_eq(), Some("alice"));
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn conditions_of(session: &Session, text: &str) -> Result<Query> {
     let found = cal::conditions(text, &session.reading()?, session.now());
     found.map_err(|error| Error::from_cal(&error, text))

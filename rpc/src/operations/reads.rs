@@ -58,6 +58,20 @@ pub(crate) fn exists(given: Exists, session: &Session) -> Result<Value> {
 }
 
 /// Reads the versions of a grain, or of what is said of a subject under a relation.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// use grainstore_rpc::History;
+///
+/// # let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+/// # let tea = session.put(grain)?.address();
+/// let of_tea = History { address: Some(tea.into()), ..History::default() };
+/// assert_eq!(of_tea.versions(&session)?.len(), 1);
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct History {
@@ -109,6 +123,18 @@ pub(crate) fn history(given: History, session: &Session) -> Result<Value> {
 }
 
 /// Reads a page of the audit log, or of the read log.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// # let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+/// # let tea = session.put(grain)?.address();
+/// let page = grainstore_rpc::Audit::default().page(&session)?;
+/// assert_eq!(page.last().map(|entry| entry.operation.as_str()), Some("put"));
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Audit {

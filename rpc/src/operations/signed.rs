@@ -40,6 +40,21 @@ pub(crate) fn sign(given: Sign<'_>, host: &mut Host) -> Result<SignedAnswer> {
 }
 
 /// The operation that a proof is for.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// use grainstore_rpc::{Proved, signing_key};
+///
+/// # let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+/// # let tea = session.put(grain)?.address();
+/// let key = signing_key(Default::default(), &[7; 32])?;
+/// let proof = Proved::Contradict.prove(&tea, &key)?;
+/// session.contradict(&tea, "she never drinks any", Some(&proof))?;
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proved {
@@ -142,6 +157,20 @@ pub(crate) fn disclose(given: Disclose<'_>, host: &mut Host) -> Result<View> {
 }
 
 /// A view of a grain with hashes in place of some fields.
+///
+/// ```
+/// use grainstore_rpc::{View, encode_grain};
+///
+/// let blob = encode_grain(
+///     r#"{"type": "belief", "subject": "alice", "relation": "prefers", "object": "tea",
+///         "confidence": 0.9, "created_at": "2026-03-02T09:00:00Z", "user_id": "alice"}"#,
+///     Default::default(),
+/// )?;
+/// let view = View::of(blob.bytes(), vec!["user_id".into()])?;
+/// assert_eq!(view.grain.text("user_id"), None);
+/// assert!(view.absent.is_empty());
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 #[derive(Debug, Serialize)]
 pub struct View {
     /// The view as a grain.

@@ -142,6 +142,19 @@ pub(crate) fn supersede(given: Supersede<'_>, session: &Session) -> Result<Super
 }
 
 /// Supersedes a grain by another.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// # let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+/// # let tea = session.put(grain)?.address();
+/// let coffee = BeliefBuilder::new(session.now(), "alice", "prefers", "coffee", 0.9).build()?;
+/// let answer = grainstore_rpc::supersede_by(&session, &tea, coffee.into(), Some("she said so"))?;
+/// assert_eq!(answer.superseded, Some(tea));
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 pub fn supersede_by(
     session: &Session,
     old: &ContentAddress,

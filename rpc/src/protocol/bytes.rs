@@ -1,5 +1,6 @@
-//! Requests that are not UTF-8. If the invalid bytes are in a CAL query, the query is refused with the CAL
-//! code (CAL-E070), and the response has the id of the request.
+//! Requests that are not UTF-8, or have half of a surrogate pair as an escape. If that is in a
+//! CAL query, the query is refused with the CAL code (CAL-E070), and the response has the id of
+//! the request.
 
 use std::fmt;
 use std::ops::Range;
@@ -73,17 +74,35 @@ pub(crate) fn refuse_query(line: &[u8]) -> Option<(Option<Range<usize>>, Unreada
     if !place.contains(&first_bad) {
         return None;
     }
-    let query = unquote(line.get(place)?);
-    let error = cal::parse_bytes(&query).err()?;
-    let text = |value: Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
-    let unreadable = UnreadableQuery {
-        query,
-        error,
-        namespace: text(params.namespace),
-        user_id: text(params.user_id),
-        agent_id: text(params.agent_id),
-    };
+    let unreadable = params.unreadable(unquote(line.get(place)?))?;
     Some((id.map(|id| range_in(id, &plain)), unreadable))
+}
+
+/// Returns the query of a call whose escapes are no Unicode text: half of a surrogate pair
+/// stands alone.
+pub(crate) fn refuse_escapes(method: &str, params: &RawValue) -> Option<UnreadableQuery> {
+    if !QUERY_METHODS.contains(&method) || !params.get().contains("\\u") {
+        return None;
+    }
+    let params: Asked<'_> = serde_json::from_str(params.get()).ok()?;
+    let query = unquote(params.query.get().as_bytes());
+    std::str::from_utf8(&query).err()?;
+    params.unreadable(query)
+}
+
+impl Asked<'_> {
+    /// The query that CAL refuses for its bytes, with what else was given.
+    fn unreadable(self, query: Vec<u8>) -> Option<UnreadableQuery> {
+        let error = cal::parse_bytes(&query).err()?;
+        let text = |value: Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
+        Some(UnreadableQuery {
+            query,
+            error,
+            namespace: text(self.namespace),
+            user_id: text(self.user_id),
+            agent_id: text(self.agent_id),
+        })
+    }
 }
 
 /// Replaces each invalid byte by one ASCII character, so that all offsets stay the same.

@@ -33,6 +33,16 @@ const RETAINED_BUFFER_BYTES: usize = 1 << 20;
 /// Answers the requests of one connection, one a line, until their end, and closes its store. Events of a
 /// stream wait for their reader as `patience` has it. With `test_clock` there is the method `clock`.
 ///
+/// ```
+/// use grainstore_rpc::{Patience, serve};
+///
+/// let requests = r#"{"jsonrpc": "2.0", "id": 1, "method": "exists"}"#;
+/// let mut responses = Vec::new();
+/// serve(&mut requests.as_bytes(), &mut responses, &Patience::default(), false)?;
+/// assert!(String::from_utf8_lossy(&responses).contains(r#""error""#));
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
+///
 /// # Errors
 /// Those of reading requests, writing responses, and closing the store.
 pub fn serve(

@@ -87,7 +87,14 @@ pub(crate) fn parse(line: &[u8]) -> Result<Request<'_>, Rejected<'_>> {
         return reject(id, Fault::invalid_request("jsonrpc must be \"2.0\""));
     }
     match text(members.method) {
-        Some(method) => Ok(Request { id, method, params: members.params }),
+        Some(method) => {
+            // A notification is not answered.
+            let asked = members.params.filter(|_| id.is_some());
+            match asked.and_then(|params| bytes::refuse_escapes(&method, params)) {
+                Some(query) => Err(Rejected { id, why: Rejection::Query(query) }),
+                None => Ok(Request { id, method, params: members.params }),
+            }
+        }
         None => reject(id, Fault::invalid_request("method must be a string")),
     }
 }

@@ -4,6 +4,18 @@ use grainstore::{AuditEntry, AuditedCall, ContentAddress};
 use serde::Serialize;
 
 /// An entry of the audit log.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// for entry in session.audit(None, 10)? {
+///     let answer = serde_json::to_value(grainstore_rpc::AuditAnswer::from(entry))?;
+///     assert_eq!(answer["operation"], "create");
+/// }
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
 #[derive(Debug, Serialize)]
 pub struct AuditAnswer {
     /// Without its call.

@@ -36,6 +36,13 @@ pub(crate) use sml::tag;
 pub(crate) use sml::{escape_attribute, escape_text};
 
 /// An output format (CAL 10.1).
+///
+/// ```
+/// use grainstore_sml::Format;
+///
+/// assert_eq!(Format::from_name("TOON"), Some(Format::Toon));
+/// assert_eq!(Format::ALL.map(Format::name)[..2], ["sml", "markdown"]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
@@ -196,6 +203,25 @@ fn groups<'e, 'a>(elements: &'e [Element<'a>]) -> impl Iterator<Item = &'e [Elem
 
 /// Writes items as one text without a budget, for `RECALL .. AS format`. Items that must not be shown
 /// are left out.
+///
+/// ```
+/// use grainstore_format::{BeliefBuilder, EpochMs};
+/// use grainstore_sml::{Clock, Format, Item, Level, render};
+///
+/// # let belief = |object: &str| -> Result<Item, grainstore_format::Error> {
+/// #     let created_at = EpochMs::new(1_768_471_200_000);
+/// #     let grain = BeliefBuilder::new(created_at, "alice", "mg:prefers", object, 0.9).build()?;
+/// #     Ok(Item { grain, verification: None, chosen: None, score: None })
+/// # };
+/// // `belief("tea")?` is an item: alice prefers tea.
+/// let items = [belief("tea")?];
+/// let clock = Clock { now: EpochMs::new(1_768_474_800_000), iso_timestamps: false };
+/// for format in Format::ALL {
+///     assert!(render(&items, format, Level::Summary, &clock).contains("tea"));
+/// }
+/// assert_eq!(render(&items, Format::Triples, Level::Summary, &clock), "alice\tprefers\ttea\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub fn render(items: &[Item], format: Format, level: Level, clock: &Clock) -> String {
     // Cancellation is the only error, and `NEVER` does not cancel.

@@ -8,7 +8,7 @@ use crate::cancel::CancelCheck;
 use crate::display_value::DisplayValue;
 use crate::error::Error;
 
-/// A format of rows.
+/// A format of [`Rows`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RowFormat {
     /// An array of objects, of values, or an object with a number.
@@ -46,7 +46,7 @@ impl RowFormat {
     }
 }
 
-/// What rows are made of.
+/// What [`Rows`] are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Values under names; absent ones are left out, or null where a row has a place for each.
@@ -58,6 +58,21 @@ pub enum Shape {
 }
 
 /// Rows of values, each as long as the columns.
+///
+/// ```
+/// use grainstore_sml::{CancelCheck, RowFormat, Rows, Shape};
+///
+/// let rows = Rows {
+///     shape: Shape::Table,
+///     name: Some("beliefs"),
+///     columns: vec!["subject", "object"],
+///     rows: vec![vec![Some("alice".into()), Some("tea".into())]],
+/// };
+/// assert_eq!(rows.render(RowFormat::Csv, CancelCheck::NEVER)?, "subject,object\nalice,tea\n");
+/// let count = Rows::number("count", 3);
+/// assert_eq!(count.render(RowFormat::Json, CancelCheck::NEVER)?, r#"{"count":3}"#);
+/// # Ok::<(), grainstore_sml::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Rows<'a> {
     /// What they are made of.

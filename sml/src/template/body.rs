@@ -58,6 +58,13 @@ pub(super) fn tag_len(text: &[u8]) -> Option<usize> {
 /// Returns the part of a raw body that counts, and its byte range in `raw`. A body of several lines
 /// loses the newline after the opening brace and the indent before the closing one. A body of one line
 /// is trimmed, and a newline is appended. A blank body is empty. Carriage returns are removed.
+///
+/// ```
+/// use grainstore_sml::body_text;
+///
+/// assert_eq!(body_text(" a b "), ("a b\n".into(), 1..4));
+/// assert_eq!(body_text("\n- x\n  "), ("- x\n".into(), 1..5));
+/// ```
 #[must_use]
 pub fn body_text(raw: &str) -> (Cow<'_, str>, Range<usize>) {
     const BLANK: [char; 3] = [' ', '\t', '\r'];

@@ -14,7 +14,7 @@ use crate::options::{AssemblyOptions, AssemblySource};
 use crate::text_builder::TextBuilder;
 use crate::tokens::TokenCounter;
 
-/// Maximum number of characters of a text per token of its budget (CAL 10.8).
+/// Maximum number of characters that a [`Template`] writes per token of its budget (CAL 10.8).
 pub const MAX_CHARS_PER_TOKEN: usize = 2;
 /// The token budget that a budget in grains is treated as, for the limit on characters.
 const GRAIN_BUDGET_TOKENS: usize = 16_000;

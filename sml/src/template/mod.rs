@@ -28,10 +28,10 @@ pub use preset::Preset;
 pub use variable::template_variables;
 pub use write::MAX_EACH_GRAINS;
 
-/// Maximum number of bytes in all section texts of a template together (CAL 10.8).
+/// Maximum number of bytes in all section texts of a [`Template`] together (CAL 10.8).
 pub const MAX_TEMPLATE_BYTES: usize = 4096;
 
-/// A section of a template (CAL 10.6).
+/// A section of a [`Template`] (CAL 10.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Section {
     /// Before all grains.

@@ -8,7 +8,7 @@ use super::body::tag_len;
 use super::variable::Variable;
 use crate::error::{Error, ErrorKind};
 
-/// The deepest nesting of section tags (CAL 10.8).
+/// The deepest nesting of section tags in a [`Template`](crate::Template) (CAL 10.8).
 pub const MAX_DEPTH: usize = 5;
 
 /// A part of a section.

@@ -4,6 +4,15 @@ use crate::error::{Error, ErrorKind};
 use crate::format::{ContextInfo, Element, Format, Layout};
 
 /// A preset that templates can extend.
+///
+/// ```
+/// use grainstore_sml::{Format, Preset};
+///
+/// assert_eq!(Preset::from_extends("COMPACT")?, Preset::Compact);
+/// assert_eq!(Preset::Compact.format(), Format::Text);
+/// assert!(Preset::from_extends("data").is_err_and(|error| error.code() == "CAL-E086"));
+/// # Ok::<(), grainstore_sml::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Preset {
     /// SML.

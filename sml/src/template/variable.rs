@@ -82,6 +82,12 @@ impl Variable {
 }
 
 /// Iterates over the names of all variables, in the order of the standard.
+///
+/// ```
+/// use grainstore_sml::template_variables;
+///
+/// assert!(template_variables().any(|name| name == "grain.content"));
+/// ```
 pub fn template_variables() -> impl Iterator<Item = &'static str> + Clone {
     VARIABLES.iter().map(|(name, _)| *name)
 }

@@ -9,7 +9,7 @@ use super::parse::Node;
 use super::value::Scope;
 use crate::format::{escape_attribute, escape_text, one_line};
 
-/// Maximum number of grains `{{#each}}` iterates over (CAL 10.8).
+/// Maximum number of grains that `{{#each}}` of a [`Template`](crate::Template) iterates over (CAL 10.8).
 pub const MAX_EACH_GRAINS: usize = 200;
 
 /// Writes sections to a text.

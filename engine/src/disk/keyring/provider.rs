@@ -13,7 +13,8 @@ use super::secret::{Secret, fill_random};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
 
-/// The master key of a store: 32 bytes, wiped from memory when dropped, and never shown.
+/// The master key of a store, from a [`KeyProvider`]: 32 bytes, wiped from memory when dropped, and never
+/// shown.
 #[derive(Clone)]
 pub struct MasterKey(pub(crate) Secret);
 
@@ -23,7 +24,8 @@ impl fmt::Debug for MasterKey {
     }
 }
 
-/// The derivation of the master key from what the host has. Stored in the keyring unencrypted.
+/// The derivation of the master key from what the host has, which a [`KeyProvider`] is told. Stored in the
+/// keyring unencrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Derivation {
@@ -43,6 +45,25 @@ pub enum Derivation {
 }
 
 /// A source of the master key, asked when a store is opened.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// use grainstore::{Derivation, KeyProvider, MasterKey};
+///
+/// #[derive(Debug)]
+/// struct FromVault;
+///
+/// impl KeyProvider for FromVault {
+///     fn master_key(&self, _: &Derivation) -> grainstore::Result<MasterKey> {
+///         Ok(MasterKey::new([7; 32])) // a real one asks the vault for it
+///     }
+/// }
+///
+/// # let dir = tempfile::tempdir()?;
+/// let store = Store::open(dir.path(), &OpenOptions::new().create(true).key(FromVault))?;
+/// assert!(store.is_encrypted());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait KeyProvider: fmt::Debug + Send + Sync {
     /// Returns how the key of a new store is derived.
     ///
@@ -92,6 +113,21 @@ impl KeyProvider for MasterKey {
 }
 
 /// A file of 32 raw bytes that only its owner may read.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// use grainstore::KeyFile;
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let (path, file) = (dir.path().join("memory"), dir.path().join("memory.key"));
+/// let key = KeyFile::create(&file)?;
+/// Store::open(&path, &OpenOptions::new().create(true).key(key))?.close()?;
+///
+/// let refused = Store::open(&path, &OpenOptions::new());
+/// assert!(refused.is_err_and(|error| error.code() == "ERR_KEY"));
+/// Store::open(&path, &OpenOptions::new().key(KeyFile::new(&file)))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct KeyFile(PathBuf);
 
@@ -143,6 +179,18 @@ impl KeyProvider for KeyFile {
 }
 
 /// A passphrase. The key is derived by Argon2id, with a salt and parameters stored in the keyring.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// use grainstore::Passphrase;
+///
+/// # let dir = tempfile::tempdir()?;
+/// let key = Passphrase::new("a long sentence that nobody guesses");
+/// # let key = key.cost(64, 1, 1);
+/// let store = Store::open(dir.path(), &OpenOptions::new().create(true).key(key))?;
+/// assert!(store.is_encrypted());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Passphrase {
     text: Zeroizing<String>,

@@ -3,7 +3,8 @@
 use grainstore_format::EpochMs;
 use serde::Serialize;
 
-/// The number of reads of a grain, and the time of the last.
+/// The number of reads of a grain, and the time of the last. [`Session::get`](crate::Session::get) counts
+/// one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct AccessCounts {
     /// Times it was in an answer of `get` or of a query.

@@ -10,6 +10,23 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::state::audit::{AuditEntry, Checkpoint};
 
 /// Proof that an erasure is in the audit chain of a store.
+///
+/// ```
+/// use grainstore::EraseOptions;
+/// use grainstore::format::OfflineResolver;
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+///
+/// let grain = BeliefBuilder::new(session.now(), "ann", "prefers", "tea", 0.9).user_id("ann");
+/// session.put(grain.build()?)?;
+/// let done = session.erase_user("ann", "she asked for it", &EraseOptions::new())?;
+/// let certificate = done.certificate.ok_or("nothing was erased")?;
+/// let entry = certificate.verify(&OfflineResolver)?;
+/// assert_eq!((entry.operation.as_str(), entry.sequence), ("erase_user", certificate.sequence));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

@@ -32,7 +32,7 @@ pub use report::{MAX_REPORTED_GRAINS, SubjectReport};
 pub use returned::Returned;
 pub use sweep::{DueErasure, SweepReport};
 
-/// Options of an erasure.
+/// Options of [`Session::erase`] and [`Session::erase_user`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EraseOptions {
     dry_run: bool,
@@ -40,7 +40,7 @@ pub struct EraseOptions {
     overrides: bool,
 }
 
-/// The result of an erasure, or of a dry run.
+/// The result of an erasure ([`Session::erase_user`]), or of a dry run.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct EraseOutcome {
@@ -95,6 +95,23 @@ impl Session {
     /// consent included. From this call on no session sees any of it, and grains created before it cannot be
     /// stored again; later ones can.
     ///
+    /// ```
+    /// use grainstore::EraseOptions;
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let grain = BeliefBuilder::new(session.now(), "ann", "prefers", "tea", 0.9).user_id("ann");
+    /// let tea = session.put(grain.build()?)?.address();
+    /// let tried = session.erase_user("ann", "she asked", &EraseOptions::new().dry_run(true))?;
+    /// assert_eq!(tried.erased, 1);
+    /// let done = session.erase_user("ann", "she asked", &EraseOptions::new().now(true))?;
+    /// assert!(done.scrubbed, "{:?}", done.scrub_failure);
+    /// assert!(session.get(&tea).is_err_and(|error| error.code() == "ERR_ERASED"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `ERR_ACCESS` unless the session is the operator's, without a namespace, or the user's own and the
     /// store allows it ([`OpenOptions::users_erase_themselves`](crate::OpenOptions::users_erase_themselves));
@@ -124,6 +141,20 @@ impl Session {
     }
 
     /// Erases one grain. Other versions of it, and links to it, stay.
+    ///
+    /// ```
+    /// use grainstore::EraseOptions;
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let grain = BeliefBuilder::new(session.now(), "ann", "prefers", "tea", 0.9).build()?;
+    /// let tea = session.put(grain)?.address();
+    /// assert_eq!(session.erase(&tea, "a mistake", &EraseOptions::new())?.erased, 1);
+    /// assert!(session.get(&tea).is_err_and(|error| error.code() == "ERR_ERASED"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Session::erase_user`]; `ERR_NOT_FOUND`, `ERR_ERASED`.
@@ -171,7 +202,7 @@ impl Session {
     fn author_to_erase(&self, user: Option<&str>, reason: &str) -> Result<Principal> {
         let author = self.author_with(reason)?;
         self.check_may_erase()?;
-        let own = self.options().user_id.as_deref();
+        let own = self.user_who_asks();
         let is_own = own.is_some() && own == user;
         match self.has_powers() || (is_own && self.store().inner().users_erase_themselves()) {
             true => Ok(author),
@@ -182,11 +213,16 @@ impl Session {
     /// Refuses sessions that may not even learn whether an erasable grain exists.
     fn check_may_erase(&self) -> Result<()> {
         let could = self.has_powers()
-            || (self.options().user_id.is_some() && self.store().inner().users_erase_themselves());
+            || (self.user_who_asks().is_some() && self.store().inner().users_erase_themselves());
         match could && self.options().namespace.is_none() {
             true => Ok(()),
             false => Err(self.refused_erasure()),
         }
+    }
+
+    /// The user of the session. A grain with an empty `user_id` is nobody's own.
+    fn user_who_asks(&self) -> Option<&str> {
+        self.options().user_id.as_deref().filter(|user| !user.is_empty())
     }
 
     /// Audits the refusal of a session that may not erase, and returns the error.
@@ -241,6 +277,21 @@ impl Store {
     /// Removes erased data from the disk, and returns when none is left. Without this call it is done once no
     /// writes are waiting for a moment, and when the store is closed. Needs disk space for a second copy of
     /// the larger file; writes wait meanwhile.
+    ///
+    /// ```
+    /// use grainstore::EraseOptions;
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let grain = BeliefBuilder::new(session.now(), "ann", "prefers", "tea", 0.9).build()?;
+    /// let tea = session.put(grain)?.address();
+    /// session.erase(&tea, "a mistake", &EraseOptions::new())?;
+    /// store.scrub()?;
+    /// assert_eq!(store.stats()?.unscrubbed, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_BUSY` if readers hold views of former files for 30 seconds: repeat the call once they are done.

@@ -16,10 +16,10 @@ use crate::state::powers::Power;
 use crate::state::view::GrainRow;
 use crate::write::erasure::{belongs_to_user, user_sequences};
 
-/// Most grains that one report holds in memory.
+/// Most grains that one [`Session::subject_report`] holds in memory; `ERR_LIMIT` beyond.
 pub const MAX_REPORTED_GRAINS: usize = 100_000;
 
-/// The list of a user's grains.
+/// The list of a user's grains: [`Session::subject_report`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SubjectReport {
@@ -34,6 +34,19 @@ pub struct SubjectReport {
 impl Session {
     /// Lists the grains of a user: every grain with this `user_id`, in every namespace, state and version. No
     /// access is counted.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let grain = BeliefBuilder::new(session.now(), "ann", "prefers", "tea", 0.9).user_id("ann");
+    /// let tea = session.put(grain.build()?)?.address();
+    /// let report = session.subject_report("ann")?;
+    /// assert_eq!(report.addresses, [tea]);
+    /// assert_eq!(report.counts["belief"], 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_ACCESS` unless the session is the operator's or the user's, without a namespace; `ERR_EMPTY`
@@ -93,6 +106,20 @@ impl Session {
     /// Exports all of them into a container, for the user, who asked for access to them: the one exception to
     /// the rules on export. Its audit entry, `access_request`, names the rules that would have kept grains
     /// back.
+    ///
+    /// ```
+    /// use grainstore::ExportOptions;
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path().join("memory"), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let grain = BeliefBuilder::new(session.now(), "ann", "prefers", "tea", 0.9).user_id("ann");
+    /// session.put(grain.build()?)?;
+    /// let file = dir.path().join("ann.mg");
+    /// assert_eq!(session.access_request(&file, "ann", &ExportOptions::default())?.exported, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Session::subject_report`] and [`Session::export`]; `ERR_POLICY` in a session with purposes: an

@@ -15,7 +15,7 @@ use crate::handle::store::Store;
 use crate::operate::maintain::Problem;
 use crate::state::view::View;
 
-/// An erasure that a certificate tells of, and what of it is here.
+/// An erasure that a certificate tells of, and what of it is here: [`Store::returned`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Returned {
@@ -49,6 +49,29 @@ type People = HashMap<[u8; 32], (String, Vec<Theirs>)>;
 impl Store {
     /// What of these erasures is here again: nothing where the store knows of all of them. It reads the
     /// whole log where one of them is of a user.
+    ///
+    /// A backup from before an erasure has the grains, and the certificate tells which.
+    ///
+    /// ```
+    /// use grainstore::{EraseOptions, Store, prelude::*};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path().join("memory"), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let grain = BeliefBuilder::new(session.now(), "ann", "prefers", "tea", 0.9).user_id("ann");
+    /// let tea = session.put(grain.build()?)?.address();
+    /// store.backup(dir.path().join("before"))?;
+    /// let done = session.erase_user("ann", "she asked for it", &EraseOptions::new())?;
+    /// let certificates: Vec<_> = done.certificate.into_iter().collect();
+    /// assert!(store.returned(&certificates)?.is_empty());
+    ///
+    /// let restored = Store::open(dir.path().join("before"), &OpenOptions::new())?;
+    /// assert_eq!(restored.returned(&certificates)?[0].addresses, [tea]);
+    /// let operator = restored.session(SessionOptions::default());
+    /// operator.erase_returned(&certificates, "erased before", &EraseOptions::new())?;
+    /// assert!(!operator.exists(&tea)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_SIGNATURE` for a certificate that this store has not signed, `ERR_CONFLICT` for one of another

@@ -33,7 +33,7 @@ pub(crate) const SWEEP_INTERVAL_MS: i64 = 3_600_000;
 /// Reason in the audit log.
 const SWEEP_REASON: &str = "the consent it rests on was withdrawn";
 
-/// The result of a sweep.
+/// The result of [`Session::sweep`]: what became of [`Store::due_erasures`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct SweepReport {
@@ -44,7 +44,7 @@ pub struct SweepReport {
     pub skipped: u64,
 }
 
-/// A grain that ends with a withdrawn consent.
+/// A grain that ends with a withdrawn consent: [`Store::due_erasures`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DueErasure {
@@ -59,11 +59,19 @@ pub struct DueErasure {
 }
 
 /// The effect of one withdrawal on the grains that rest on a grant.
+#[derive(Debug, Clone, Copy)]
 struct ConsentEnd {
     due: EpochMs,
     latest: EpochMs,
     /// Sequence of the new grant, if there is one: later grains rest on that.
     before: Option<Sequence>,
+}
+
+impl ConsentEnd {
+    /// Returns `true` if it ends a grain at this sequence that rests on the consent.
+    fn ends(&self, dependent: Sequence) -> bool {
+        self.before.is_none_or(|before| dependent <= before)
+    }
 }
 
 impl Session {
@@ -72,7 +80,7 @@ impl Session {
     /// withdrew it; otherwise after
     /// [`OpenOptions::cascade_after_days`](crate::OpenOptions::cascade_after_days). Grains that are held or
     /// to be retained stay, and so do consents themselves. An open store does this by itself when it is
-    /// opened, and every hour.
+    /// opened, and every hour. [`Store::due_erasures`] lists what is due.
     ///
     /// # Errors
     /// `ERR_ACCESS` unless the session is the operator's, without a namespace and a user; `ERR_IO`,
@@ -80,35 +88,43 @@ impl Session {
     pub fn sweep(&self) -> Result<SweepReport> {
         self.check_power(Power::Sweep)?;
         let author = self.author_to_erase(None, SWEEP_REASON)?;
-        let view = self.view()?;
-        let now = self.now();
-        let days = self.store().inner().cascade_after_days();
-        let due = catch_storage_panic(|| due_times(&view, days, now))?
-            .into_iter()
-            .filter(|(_, due)| *due <= now);
-        let due: Vec<ContentAddress> = due.map(|(address, _)| address).collect();
-        drop(view);
-        let mut swept = SweepReport::default();
-        for chunk in due.chunks(SWEEP_BATCH_GRAINS) {
-            let order = sweep_order(chunk, author.clone());
-            let done = self.store().run_exclusive(move |writer| writer.erase(&order))?;
-            let erased = done.map_or(0, |done| done.grains);
-            swept.erased = swept.erased.saturating_add(erased);
-            let view = self.view()?;
-            for address in chunk {
-                swept.skipped += u64::from(view.sequence_of(address)?.is_some());
-            }
-        }
-        // Asked last: the store may have erased by itself what was found due.
-        let by_itself =
-            self.store().run_exclusive(|writer| Ok(std::mem::take(&mut writer.swept)))?;
-        swept.erased = swept.erased.saturating_add(by_itself);
-        Ok(swept)
+        self.store().run_exclusive(move |writer| {
+            let swept = writer.sweep(&author)?;
+            // The store may have erased by itself what was due.
+            let by_itself = std::mem::take(&mut writer.swept);
+            Ok(SweepReport { erased: swept.erased.saturating_add(by_itself), ..swept })
+        })
     }
 }
 
 impl Store {
     /// Returns the grains that end with withdrawn consents, due now or later.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// // `consent` makes a consent of did:web:ann.example with further fields.
+    /// # let consent = |more: &str| {
+    /// #     Grain::from_json(&format!(
+    /// #         r#"{{"type": "consent", "subject_did": "did:web:ann.example", "scope": ["store"],
+    /// #             "grantee_did": "did:web:shop.example", "created_at": {}, {more}}}"#,
+    /// #         session.now().get(),
+    /// #     ))
+    /// # };
+    /// let grant = session.put(consent(r#""is_withdrawal": false"#)?)?.address();
+    /// let cascade = [("mode".to_owned(), "consent_cascade".into())].into();
+    /// let grain = BeliefBuilder::new(session.now(), "ann", "prefers", "tea", 0.9);
+    /// let grain = grain.processing_basis(grant.to_string()).invalidation_policy(cascade);
+    /// let tea = session.put(grain.build()?)?.address();
+    ///
+    /// let withdrawal = format!(r#""is_withdrawal": true, "prior_consent": "{grant}""#);
+    /// session.put(consent(&withdrawal)?)?;
+    /// assert!(store.due_erasures()?.iter().any(|due| due.address == tea));
+    /// assert_eq!(session.sweep()?.erased, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -137,27 +153,33 @@ impl Writer {
         if self.failed.is_some() || is_ahead(self.next_sweep, now) {
             return;
         }
-        let hour = EpochMs::new(now.get().saturating_add(SWEEP_INTERVAL_MS));
-        self.next_sweep = hour;
+        self.next_sweep = EpochMs::new(now.get().saturating_add(SWEEP_INTERVAL_MS));
+        let author = Principal { reason: Some(SWEEP_REASON.to_owned()), ..Principal::default() };
+        if let Ok(swept) = self.sweep(&author) {
+            self.swept = self.swept.saturating_add(swept.erased);
+        }
+    }
+
+    /// Erases what is due. Nothing else is written meanwhile: a grain that is granted anew stays.
+    fn sweep(&mut self, author: &Principal) -> Result<SweepReport> {
+        let now = self.clock.now();
         let view = std::sync::Arc::clone(&self.view);
-        let Ok(endings) = catch_storage_panic(|| due_times(&view, self.cascade_after_days(), now))
-        else {
-            return;
-        };
+        let endings = catch_storage_panic(|| ended_grains(&view, self.cascade_after_days(), now))?;
         drop(view);
         // A grain due within the hour is erased on time.
-        let ahead = endings.iter().map(|(_, due)| *due).filter(|due| *due > now).min();
-        self.next_sweep = ahead.map_or(hour, |ahead| ahead.min(hour));
-        let due = endings.into_iter().filter(|(_, due)| *due <= now);
+        let ahead = endings.values().map(|ending| ending.due).filter(|due| *due > now).min();
+        self.next_sweep = ahead.map_or(self.next_sweep, |ahead| ahead.min(self.next_sweep));
+        let due = endings.into_iter().filter(|(_, ending)| ending.due <= now);
         let due: Vec<ContentAddress> = due.map(|(address, _)| address).collect();
-        let author = Principal { reason: Some(SWEEP_REASON.to_owned()), ..Principal::default() };
+        let mut report = SweepReport::default();
         for chunk in due.chunks(SWEEP_BATCH_GRAINS) {
-            let Ok(done) = catch_storage_panic(|| self.erase(&sweep_order(chunk, author.clone())))
-            else {
-                return;
-            };
-            self.swept = self.swept.saturating_add(done.map_or(0, |done| done.grains));
+            let done = catch_storage_panic(|| self.erase(&sweep_order(chunk, author.clone())))?;
+            let erased = done.map_or(0, |done| done.grains);
+            report.erased = report.erased.saturating_add(erased);
+            let left = u64::try_from(chunk.len()).unwrap_or(u64::MAX).saturating_sub(erased);
+            report.skipped = report.skipped.saturating_add(left);
         }
+        Ok(report)
     }
 }
 
@@ -177,12 +199,6 @@ fn sweep_order(chunk: &[ContentAddress], author: Principal) -> Erase {
     }
 }
 
-/// Returns the grains that end with withdrawn consents, with the time they are due.
-fn due_times(view: &View, days: u32, now: EpochMs) -> Result<Vec<(ContentAddress, EpochMs)>> {
-    let found = ended_grains(view, days, now)?;
-    Ok(found.into_iter().map(|(address, ending)| (address, ending.due)).collect())
-}
-
 /// Returns the grains that end with withdrawn consents, by address.
 fn ended_grains(
     view: &View,
@@ -190,7 +206,8 @@ fn ended_grains(
     now: EpochMs,
 ) -> Result<BTreeMap<ContentAddress, ConsentEnd>> {
     let mut found: BTreeMap<ContentAddress, ConsentEnd> = BTreeMap::new();
-    let mut known = Steps::new();
+    let grace_ms = i64::from(days).saturating_mul(DAY_MS);
+    let mut endings = Endings { view, now, grace_ms, listed: Vec::new(), later: BTreeMap::new() };
     let consents = IndexLookup::Type(GrainType::Consent);
     for posting in
         view.index().scan(&Scope::All, &consents, TimeRange::default(), TimeOrder::Oldest)?
@@ -199,13 +216,13 @@ fn ended_grains(
         if view.is_erased(at)? || view.state_at(at)?.superseded_by.is_none() {
             continue;
         }
-        for ConsentEnd { due, latest, before } in withdrawals_of(view, at, days, now, &mut known)? {
-            let grant = view.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?;
-            for address in dependent_grains(view, &grant, before, now)? {
-                let earlier = found.get(&address).is_none_or(|known| due < known.due);
-                if earlier {
-                    found.insert(address, ConsentEnd { due, latest, before });
-                }
+        let Some(last) = endings.of(at)? else { continue };
+        let grant = view.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?;
+        for (address, sequence) in dependent_grains(view, &grant, now)? {
+            let ends = endings.listed_from(last).filter(|end| end.ends(sequence));
+            let Some(ending) = ends.min_by_key(|end| end.due) else { continue };
+            if found.get(&address).is_none_or(|known| ending.due < known.due) {
+                found.insert(address, ending);
             }
         }
     }
@@ -223,68 +240,92 @@ struct Step {
     /// When it was written down here.
     told: EpochMs,
     /// Whether it is a grant by the subject or the operator.
-    by_who_may: bool,
+    by_right: bool,
     /// Whether it withdraws in the place of a version that is not here, so that the consent can be granted anew.
     is_repair: bool,
     /// Whether it is marked: somebody else than who may has withdrawn.
     needs_review: bool,
 }
 
-/// Steps that were looked up in one state of the store: the versions of a consent share them.
-type Steps = BTreeMap<Sequence, Option<Step>>;
-
-/// Returns one ending for each withdrawal of the grant at a sequence, or of a later version of it.
-fn withdrawals_of(
-    view: &View,
-    grant: Sequence,
-    days: u32,
+/// The withdrawals of all consents, each version of a consent looked at once.
+struct Endings<'v> {
+    view: &'v View,
     now: EpochMs,
-    known: &mut Steps,
-) -> Result<Vec<ConsentEnd>> {
-    let steps = steps(view, grant, now, known)?;
-    let is_granted = steps.last().is_some_and(|step| !step.withdraws);
-    let grace = i64::from(days).saturating_mul(DAY_MS);
-    let mut endings = Vec::new();
-    // What came after a step: the first grant, and when whoever may first granted.
-    let (mut before, mut anew) = (None, None);
-    for step in steps.iter().rev() {
+    /// Promised time in milliseconds.
+    grace_ms: i64,
+    /// Each with the index of the one after it of the same consent.
+    listed: Vec<(ConsentEnd, Option<usize>)>,
+    later: BTreeMap<Sequence, LaterSteps>,
+}
+
+/// What became of a consent after one of its versions.
+#[derive(Debug, Clone, Copy, Default)]
+struct LaterSteps {
+    /// Sequence of the first grant.
+    grant: Option<Sequence>,
+    /// Time when the subject or the operator first granted.
+    anew: Option<EpochMs>,
+    /// Whether the last version is a grant; `None` if there is no later one.
+    ends_granted: Option<bool>,
+    /// Index of the first withdrawal.
+    first: Option<usize>,
+}
+
+impl Endings<'_> {
+    /// Returns the index of the first withdrawal after a version of a consent, if there is one.
+    fn of(&mut self, version: Sequence) -> Result<Option<usize>> {
+        let (mut path, mut passed) = (Vec::new(), BTreeSet::from([version]));
+        let mut at = version;
+        // A chain that runs in a circle ends where it comes back.
+        let mut later = loop {
+            if let Some(known) = self.later.get(&at) {
+                break *known;
+            }
+            let next = step(self.view, at, self.now)?;
+            let Some(next) = next.filter(|next| passed.insert(next.to)) else {
+                break LaterSteps::default();
+            };
+            path.push((at, next));
+            at = next.to;
+        };
+        for (at, step) in path.into_iter().rev() {
+            later = self.before(&step, later);
+            self.later.insert(at, later);
+        }
+        Ok(later.first)
+    }
+
+    /// Returns what became of a consent from a step on, given what came after it.
+    fn before(&mut self, step: &Step, later: LaterSteps) -> LaterSteps {
+        let ends_granted = later.ends_granted.or(Some(!step.withdraws));
         if !step.withdraws {
-            before = Some(step.to);
-            anew = if step.by_who_may { Some(step.told) } else { anew };
-            continue;
+            let anew = if step.by_right { Some(step.told) } else { later.anew };
+            return LaterSteps { grant: Some(step.to), anew, ends_granted, ..later };
         }
         // What a file states of others' withdrawals neither hastens an erasure nor delays it.
         let when = if step.needs_review { step.told } else { step.stated };
-        let latest = EpochMs::new(when.get().saturating_add(grace));
-        if step.is_repair && anew.is_some() {
-            continue;
-        }
-        if !step.needs_review {
-            endings.push(ConsentEnd { due: when, latest, before });
-        } else if !anew.is_some_and(|then| then <= latest || is_granted) {
-            endings.push(ConsentEnd { due: latest, latest, before });
-        }
-    }
-    Ok(endings)
-}
-
-/// What became of a consent, step by step.
-fn steps(view: &View, grant: Sequence, now: EpochMs, known: &mut Steps) -> Result<Vec<Step>> {
-    let mut at = grant;
-    let (mut steps, mut passed) = (Vec::new(), BTreeSet::from([grant]));
-    loop {
-        let next = match known.get(&at) {
-            Some(next) => *next,
-            None => {
-                let next = step(view, at, now)?;
-                known.insert(at, next);
-                next
-            }
+        let latest = EpochMs::new(when.get().saturating_add(self.grace_ms));
+        let is_cancelled = match (later.anew, step.needs_review) {
+            (None, _) => false,
+            (Some(then), true) => then <= latest || ends_granted == Some(true) || step.is_repair,
+            (Some(_), false) => step.is_repair,
         };
-        // A chain that runs in a circle ends where it comes back.
-        let Some(next) = next.filter(|next| passed.insert(next.to)) else { return Ok(steps) };
-        steps.push(next);
-        at = next.to;
+        if is_cancelled {
+            return LaterSteps { ends_granted, ..later };
+        }
+        let due = if step.needs_review { latest } else { when };
+        self.listed.push((ConsentEnd { due, latest, before: later.grant }, later.first));
+        LaterSteps { ends_granted, first: self.listed.len().checked_sub(1), ..later }
+    }
+
+    /// Iterates over a withdrawal and those after it of the same consent.
+    fn listed_from(&self, first: usize) -> impl Iterator<Item = ConsentEnd> {
+        let mut next = Some(first);
+        std::iter::from_fn(move || {
+            let (ending, after) = self.listed.get(next?)?;
+            next = *after;
+            Some(*ending)
+        })
     }
 }
 
@@ -314,9 +355,9 @@ fn step(view: &View, from: Sequence, now: EpochMs) -> Result<Option<Step>> {
     let has_rule = |name: &str| {
         entry.as_ref().is_some_and(|entry| entry.rules.iter().any(|rule| rule == name))
     };
-    let by_who_may = !withdraws && has_rule(GRANTED_ANEW);
+    let by_right = !withdraws && has_rule(GRANTED_ANEW);
     let is_repair = withdraws && has_rule(SUCCESSOR_GONE);
-    Ok(Some(Step { to, withdraws, stated, told, by_who_may, is_repair, needs_review }))
+    Ok(Some(Step { to, withdraws, stated, told, by_right, is_repair, needs_review }))
 }
 
 /// The first version after an erased one that is still here, with the audit entry that tells what it replaced.
@@ -333,9 +374,7 @@ fn version_after(
     for row in view.audit()?.range(since..layout::AUDIT_HEAD)? {
         let entry = view.decode_audit_entry(row?.1.value())?;
         let [old, new] = *entry.subjects.as_slice() else { continue };
-        let replaces =
-            entry.decision == "done" && entry.operation == AuditOperation::Supersede.name();
-        if !replaces || !gone.contains(&old) {
+        if !entry.is_supersession() || !gone.contains(&old) {
             continue;
         }
         match view.sequence_of(&new)? {
@@ -347,39 +386,29 @@ fn version_after(
     Ok(None)
 }
 
-/// The audit entry that tells how one version of a consent took the place of another. The older one may
-/// have ended before, as what was contradicted has, and may have waited for a successor that a file named.
+/// The audit entry that tells how one version of a consent took the place of another; without one, the entry that
+/// brought the newer one. The older one may have ended before, as what was contradicted has, and may have waited for a
+/// successor that a file named.
 fn entry_of(
     view: &View,
     since: u64,
     (from, to): (Sequence, Sequence),
     (old, by): (&ContentAddress, &ContentAddress),
 ) -> Result<Option<AuditEntry>> {
+    if let Some(entry) = view.supersession_entry(since, old, by)? {
+        return Ok(Some(entry));
+    }
     let audit = view.audit()?;
-    let first =
-        audit.get(since)?.map(|entry| view.decode_audit_entry(entry.value())).transpose()?;
-    let ends = |entry: &AuditEntry| {
-        entry.decision == "done"
-            && entry.operation == AuditOperation::Supersede.name()
-            && entry.subjects == [*old, *by]
-    };
-    let comes_with_its_end = |entry: &AuditEntry| entry.import.is_some() && brings(entry, to, by);
-    if first.as_ref().is_some_and(|entry| ends(entry) || comes_with_its_end(entry)) {
-        return Ok(first);
-    }
-    // It may have been stored long before it ended this one: what tells of both comes first.
-    let mut brought = None;
-    for row in audit.range(since..layout::AUDIT_HEAD)? {
-        let entry = view.decode_audit_entry(row?.1.value())?;
-        if ends(&entry) {
-            return Ok(Some(entry));
-        }
-        if brought.is_none() && brings(&entry, to, by) {
-            brought = Some(entry);
-        }
-    }
     // What was here before what it ends has ended that when it came.
-    Ok(brought.filter(|_| to >= from).or(first))
+    if to >= from {
+        for row in audit.range(since..layout::AUDIT_HEAD)? {
+            let entry = view.decode_audit_entry(row?.1.value())?;
+            if brings(&entry, to, by) {
+                return Ok(Some(entry));
+            }
+        }
+    }
+    audit.get(since)?.map(|entry| view.decode_audit_entry(entry.value())).transpose()
 }
 
 /// Whether an audit entry tells that a grain came, or took the place of another.
@@ -394,13 +423,12 @@ fn brings(entry: &AuditEntry, at: Sequence, address: &ContentAddress) -> bool {
     entry.decision == "done" && (is_written || is_imported)
 }
 
-/// Returns the grains that rest on this consent, are before a sequence, and end with it.
+/// Returns the grains that rest on this consent and end with it, with their sequences.
 fn dependent_grains(
     view: &View,
     grant: &ContentAddress,
-    before: Option<Sequence>,
     now: EpochMs,
-) -> Result<Vec<ContentAddress>> {
+) -> Result<Vec<(ContentAddress, Sequence)>> {
     let digits = grant.to_string();
     let shape = IndexLookup::Value(Field::Basis, digits.as_str().into());
     let mut found = Vec::new();
@@ -408,7 +436,7 @@ fn dependent_grains(
         view.index().scan(&Scope::All, &shape, TimeRange::default(), TimeOrder::Oldest)?
     {
         let at = posting?.sequence;
-        if before.is_some_and(|before| at > before) || view.is_erased(at)? {
+        if view.is_erased(at)? {
             continue;
         }
         let ends = view.with_blob(at, |blob| {
@@ -417,7 +445,7 @@ fn dependent_grains(
                 let rests = ContentAddress::digits(basis) == digits;
                 let cascades = PolicyTerms::of(grain).ends_with_consent(now);
                 let ends = rests && cascades && grain.grain_type() != GrainType::Consent;
-                Ok(ends.then(|| ContentAddress::of(blob)))
+                Ok(ends.then(|| (ContentAddress::of(blob), at)))
             })
         })?;
         found.extend(ends);

@@ -16,7 +16,7 @@ use crate::disk::keyring;
 use crate::handle::store::Store;
 use crate::state::view::View;
 
-/// The contents of a backup.
+/// The contents of a backup by [`Store::backup`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct BackupReport {
@@ -35,6 +35,20 @@ impl Store {
     /// Writes everything acknowledged so far into a new directory, which is a complete store: its index is
     /// rebuilt when it is first opened. It is durable when this returns. Reads and writes continue meanwhile.
     /// Erased data is scrubbed first, so no backup contains any.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path().join("memory"), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// let tea = session.put(grain)?.address();
+    /// let copy = dir.path().join("backup");
+    /// assert_eq!(store.backup(&copy)?.grains, 1);
+    /// let restored = Store::open(&copy, &OpenOptions::new())?;
+    /// assert!(restored.session(SessionOptions::default()).exists(&tea)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_CONFLICT` if the directory is not empty, or is within a store; `ERR_INTEGRITY` if a grain of the

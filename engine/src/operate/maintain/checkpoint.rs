@@ -15,6 +15,18 @@ impl Store {
     /// Signs the current end of the audit chain. Without a key of the host's it is signed with one derived
     /// from a secret in the store.
     ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let checkpoint = store.checkpoint(None)?; // keep it elsewhere
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// session.put(grain)?;
+    /// assert!(store.passes(&checkpoint)?.is_none(), "the log has grown, and nothing else");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn checkpoint(&self, key: Option<&SigningKey>) -> Result<Checkpoint> {
@@ -23,7 +35,7 @@ impl Store {
     }
 
     /// Checks that the audit chain still contains a checkpoint of this store. Returns the problem if it does
-    /// not.
+    /// not. [`Store::checkpoint`] makes one.
     ///
     /// Only the entry named by the checkpoint is compared; [`Store::verify`] checks that those before it are
     /// linked to it.

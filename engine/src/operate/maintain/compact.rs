@@ -17,7 +17,7 @@ use crate::disk::database::DatabaseHandle;
 use crate::handle::store::Store;
 use crate::write::writer::{Request, Writer};
 
-/// File sizes before and after a compaction.
+/// File sizes before and after [`Store::compact`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CompactionReport {
@@ -37,6 +37,18 @@ impl Store {
     ///
     /// Reads continue meanwhile, writes wait. Needs disk space for a second copy of the larger file, and the
     /// old files stay until the last read from them has ended.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// # let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// # session.put(grain)?;
+    /// let sizes = store.compact()?;
+    /// assert!(sizes.truth_bytes_after <= sizes.truth_bytes_before);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_IO`, for instance if the disk is full; `ERR_BUSY` if an erasure is not scrubbed and a reader

@@ -15,7 +15,7 @@ use crate::handle::store::Store;
 use crate::operate::erase::DueErasure;
 use crate::operate::report::StoreStats;
 
-/// Severity of a finding.
+/// Severity of a finding of [`doctor`](fn@doctor).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
@@ -27,7 +27,7 @@ pub enum Health {
     Bad,
 }
 
-/// One finding.
+/// One finding of [`doctor`](fn@doctor).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Finding {
@@ -45,7 +45,7 @@ pub struct Finding {
     pub advice: Option<String>,
 }
 
-/// The findings, in the order of the checks.
+/// The findings of [`doctor`](fn@doctor), in the order of the checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Diagnosis {
@@ -76,6 +76,20 @@ const DAMAGED_ADVICE: &str = "copy the directory first; `grain verify` tells wha
 /// Diagnoses the store in a directory, which must not be open elsewhere, and opens it to do so.
 ///
 /// Errors are findings. If the store cannot be opened, the diagnosis ends there.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// use grainstore::{Health, doctor};
+///
+/// # let dir = tempfile::tempdir()?;
+/// Store::open(dir.path(), &OpenOptions::new().create(true))?.close()?;
+/// let diagnosis = doctor(dir.path(), &OpenOptions::new());
+/// assert!(diagnosis.ok);
+/// for finding in diagnosis.findings.iter().filter(|finding| finding.health != Health::Good) {
+///     println!("{}: {}", finding.name, finding.detail);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub fn doctor(path: &Path, options: &OpenOptions) -> Diagnosis {
     let mut examined = DiagnosisBuilder::default();
@@ -103,7 +117,7 @@ pub fn doctor(path: &Path, options: &OpenOptions) -> Diagnosis {
 
 impl Store {
     /// Diagnoses this open store: permissions and disk space, whether it was closed cleanly, and the use of
-    /// its files.
+    /// its files. For a closed one there is [`doctor`](fn@doctor).
     #[must_use]
     pub fn doctor(&self) -> Diagnosis {
         let mut examined = DiagnosisBuilder::default();

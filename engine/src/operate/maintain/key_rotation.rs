@@ -38,6 +38,20 @@ impl Store {
     /// so the time does not depend on the number of grains. Backups and copies made before still open with
     /// the former key.
     ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// use grainstore::KeyFile;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("memory");
+    /// let old = KeyFile::create(dir.path().join("old.key"))?;
+    /// let store = Store::open(&path, &OpenOptions::new().create(true).key(old))?;
+    /// store.rotate_key(KeyFile::create(dir.path().join("new.key"))?)?;
+    /// store.close()?;
+    /// Store::open(&path, &OpenOptions::new().key(KeyFile::new(dir.path().join("new.key"))))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `ERR_KEY` for a store that is not encrypted, and where the provider has no key, or another one when it
     /// is asked again; `ERR_CONFLICT` for a key file within a store; `ERR_IO`, after which the store opens with
@@ -51,6 +65,22 @@ impl Store {
     /// writes wait; then destroys the former key on disk. Readers of older views are still answered. Returns
     /// the number of rows re-encrypted. An interruption loses nothing: both keys are valid, and the next
     /// opening completes the rotation.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// use grainstore::{MasterKey, Preset, KeyFile};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let key = KeyFile::create(dir.path().join("memory.key"))?;
+    /// let options = OpenOptions::new().create(true).key(key).preset(Preset::from_name("gdpr")?);
+    /// # let options = OpenOptions::new().create(true).key(KeyFile::new(dir.path().join("memory.key")));
+    /// let store = Store::open(dir.path().join("memory"), &options)?;
+    /// let session = store.session(SessionOptions { user_id: Some("ann".into()), ..Default::default() });
+    /// let grain = BeliefBuilder::new(session.now(), "ann", "prefers", "tea", 0.9).user_id("ann");
+    /// session.put(grain.build()?)?;
+    /// assert!(store.rotate_user_key("ann")? >= 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_KEY` for a store that is not encrypted; `ERR_NOT_FOUND` for a user without a key; `ERR_IO`,

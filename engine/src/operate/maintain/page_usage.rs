@@ -15,7 +15,7 @@ use crate::handle::store::Store;
 use crate::state::view::View;
 use crate::write::writer::{Request, Writer};
 
-/// Use of the bytes in both files of a store.
+/// Use of the bytes in both files of a store: [`Store::pages`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PageUsage {
@@ -25,7 +25,7 @@ pub struct PageUsage {
     pub index: FilePageUsage,
 }
 
-/// Use of the bytes in a file.
+/// Use of the bytes in a file: [`Store::pages`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FilePageUsage {
@@ -51,6 +51,17 @@ impl FilePageUsage {
 impl Store {
     /// Returns the use of the files. Reads every page, so it takes longer than [`Store::stats`]; reads and
     /// writes continue.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let usage = store.pages()?;
+    /// assert!(usage.truth.stored_bytes <= usage.truth.file_bytes);
+    /// println!("a compaction would free about {} bytes", usage.truth.slack_bytes());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.

@@ -20,6 +20,17 @@ impl Store {
     ///
     /// A crash leaves the old index, or a new one that the next opening completes.
     ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// session.put(grain)?;
+    /// assert_eq!(store.reindex()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `ERR_IO` if no new file can replace the old one, `ERR_BUSY` if one replaced before is still to be
     /// overwritten: the store goes on as it was. `ERR_INTEGRITY` if the log is damaged: nothing changes.

@@ -11,6 +11,23 @@ impl Store {
     /// of which removes a bounded number. An interrupted call has removed some: call again. The space in the
     /// file is reused, and freed by [`Store::compact`]. The start of the removal is audited.
     ///
+    /// ```
+    /// use grainstore::embed::{Embedding, Metric};
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// let tea = session.put(grain)?.address();
+    /// for model in ["first", "second"] {
+    ///     session.embed(&tea, vec![Embedding::new(model, Metric::Cosine, vec![0.6, 0.8])?])?;
+    /// }
+    /// assert_eq!(store.remove_vectors("second")?, 1);
+    /// assert_eq!(session.embedding_refs(&tea)?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `ERR_NOT_FOUND` if the model has no vectors; `ERR_CONFLICT` if it is the serving model, or that of the
     /// store's embedder; `ERR_IO`; `ERR_INTEGRITY`.

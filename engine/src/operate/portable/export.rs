@@ -34,7 +34,7 @@ use crate::write::plan::own_protection;
 /// Grains between two checks for cancellation, and two reports of progress.
 const CHECK_INTERVAL_GRAINS: u64 = 256;
 
-/// Options of an export.
+/// Options of [`Session::export`].
 #[derive(Clone)]
 pub struct ExportOptions<'p> {
     /// Compression of the grains.
@@ -66,7 +66,7 @@ impl std::fmt::Debug for ExportOptions<'_> {
     }
 }
 
-/// The result of an export.
+/// The result of [`Session::export`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExportReport {
@@ -91,6 +91,22 @@ impl Session {
     ///
     /// Grains whose export a rule of the store refuses (OMS Appendix A) are left out and counted, and an
     /// audit entry names the rules.
+    ///
+    /// ```
+    /// use grainstore::ExportOptions;
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path().join("memory"), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// session.put(grain)?;
+    /// let file = dir.path().join("alice.mg");
+    /// let alice = Query::default().when(Predicate::text_is("subject", "alice")?);
+    /// let report = session.export(&file, &alice, &ExportOptions::default())?;
+    /// assert_eq!((report.exported, report.files), (1, vec![file]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_POLICY` if rules refuse every matching grain; `ERR_ACCESS` for a namespace outside the session's;

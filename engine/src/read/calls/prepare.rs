@@ -29,7 +29,7 @@ pub struct PrepareOptions {
     pub terms: TokenLimits,
 }
 
-/// A prepared statement.
+/// A prepared statement. [`Session::prepare`] makes it, [`Session::execute`] runs it.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct PreparedQuery {
@@ -59,6 +59,22 @@ pub struct PreparedQuery {
 impl Session {
     /// Parses, checks and plans a query without running it. The result says what it would do;
     /// [`Session::execute`] does it with the token, in this session or a wider one.
+    ///
+    /// ```
+    /// use grainstore::{PrepareOptions, cal::Tier};
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let add = br#"ADD belief SET subject = "alice" SET relation = "prefers" SET object = "tea"
+    ///               SET confidence = 0.9 REASON "she said so""#;
+    /// let writing = PrepareOptions { tier: Tier::Evolve, ..Default::default() };
+    /// let prepared = session.prepare(add, &writing)?;
+    /// assert_eq!((prepared.tier, prepared.side_effects), (1, vec!["adds one grain"]));
+    /// assert_eq!(store.stats()?.grains, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Session::ask_with`], for errors found before it runs; `ERR_TOKEN` if the limits do not cover the
@@ -114,6 +130,20 @@ impl Session {
     }
 
     /// Executes a prepared statement. A use of the token is consumed by the attempt, however that ends.
+    ///
+    /// ```
+    /// use grainstore::PrepareOptions;
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let prepared = session.prepare(b"RECALL beliefs", &PrepareOptions::default())?;
+    /// session.execute(&prepared.token)?;
+    /// let again = session.execute(&prepared.token);
+    /// assert!(again.is_err_and(|error| error.code() == "ERR_TOKEN"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_TOKEN` for a token that was altered, has ended, was used, or is another session's or another

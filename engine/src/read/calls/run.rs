@@ -217,8 +217,9 @@ impl Session {
         Ok(done)
     }
 
-    /// Records a statement that failed before the session was asked, because its bytes are no text or a
-    /// parameter cannot be bound, as one that fails to parse is. Returns the error, or that of recording it.
+    /// Records a statement that failed before the session was asked by [`Session::ask_with`], because its
+    /// bytes are no text or a parameter cannot be bound, as one that fails to parse is. Returns the error, or
+    /// that of recording it.
     #[must_use]
     pub fn record_failed_call(&self, query: &[u8], tier: Tier, error: cal::Error) -> cal::Error {
         match self.recorded_step::<Infallible>(query, tier, || Err(error)) {

@@ -46,7 +46,8 @@ pub struct StreamOptions {
 
 impl Session {
     /// Runs one ASSEMBLE and hands its events to a listener while it is assembled, as its STREAM clause asks
-    /// (docs/cal.md, Streaming); all events without one. The answer is that of [`Session::ask_with`].
+    /// (docs/cal.md, Streaming); all events without one. [`Session::stream`] gives them as an iterator. The
+    /// answer is that of [`Session::ask_with`].
     ///
     /// # Errors
     /// As [`Session::ask_with`]; `CAL-E079` for any other statement, `CAL-E082` if the options' handle
@@ -175,10 +176,11 @@ impl EventListener for ChannelListener {
     }
 }
 
-/// The events of a streamed ASSEMBLE, in order. The last event says how it ended: `assembly_completed`,
-/// `error` without a source, or `cancelled`; [`EventStream::finish`] then returns the answer or the error. A
-/// stream whose events were not taken for longer than [`StreamOptions::listener_timeout`] ends without a last
-/// event. Dropping it cancels the statement and waits until its thread has stopped.
+/// The events of a streamed ASSEMBLE, in order: [`Session::stream`]. The last event says how it ended:
+/// `assembly_completed`, `error` without a source, or `cancelled`; [`EventStream::finish`] then returns the
+/// answer or the error. A stream whose events were not taken for longer than
+/// [`StreamOptions::listener_timeout`] ends without a last event. Dropping it cancels the statement and waits
+/// until its thread has stopped.
 #[derive(Debug)]
 pub struct EventStream {
     events: Option<Receiver<StreamMessage>>,

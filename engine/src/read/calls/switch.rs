@@ -10,7 +10,7 @@ use crate::state::audit::AuditOperation;
 use crate::state::powers::Power;
 
 impl Store {
-    /// The extent to which CAL runs in this store.
+    /// The extent to which CAL runs in this store, as [`Session::switch_cal`] set it.
     #[must_use]
     pub fn cal_switch(&self) -> CalSwitch {
         self.inner().switch().at()
@@ -21,6 +21,20 @@ impl Session {
     /// Sets how much of CAL runs in this store, now and after it is reopened. Statements already running run
     /// to their end. Prepared ones are refused like any other, and their tokens used up. The change has an
     /// audit entry with the reason. Returns `false`, without an entry, if the switch was set so already.
+    ///
+    /// ```
+    /// use grainstore::CalSwitch;
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// assert!(session.switch_cal(CalSwitch::Off, "an agent runs wild")?);
+    /// assert!(session.ask("RECALL beliefs").is_err_and(|error| error.code() == "ERR_DISABLED"));
+    /// session.switch_cal(CalSwitch::On, "it was stopped")?;
+    /// assert_eq!(store.cal_switch(), CalSwitch::On);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_ACCESS` unless this is an operator session over the whole store; `ERR_EMPTY`, `ERR_TOO_LARGE` for

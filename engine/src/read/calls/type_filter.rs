@@ -46,8 +46,13 @@ impl Memory for TypeLimitedMemory<'_> {
         }
     }
 
-    fn matched_fields(&self, query: &Query, grain: &Grain) -> Result<Vec<String>, MemoryError> {
-        self.inner.matched_fields(query, grain)
+    fn matched_fields(
+        &self,
+        query: &Query,
+        hits: &[Hit],
+        cancel: &CancelHandle,
+    ) -> Result<Vec<Vec<String>>, MemoryError> {
+        self.inner.matched_fields(query, hits, cancel)
     }
 
     fn locate(&self, prefix: &HashPrefix) -> Result<PrefixMatch, MemoryError> {

@@ -11,10 +11,10 @@ use super::{BoundedList, BoundedListBuilder, GraphOptions};
 use crate::base::error::{Result, catch_storage_panic};
 use crate::handle::session::Session;
 
-/// Most edges of one answer.
+/// Most edges of one answer of [`Session::neighbours`]; `ERR_LIMIT` for a limit beyond.
 pub const MAX_EDGES: usize = 10_000;
 
-/// Options of a read of edges: the ones followed, and how many are returned.
+/// Options of [`Session::neighbours`] and [`Session::paths`]: the ones followed, and how many are returned.
 #[derive(Debug, Clone)]
 pub struct EdgeQuery {
     /// The direction followed.
@@ -24,7 +24,7 @@ pub struct EdgeQuery {
     /// Most edges, or paths, to return.
     pub limit: usize,
     /// Options of the read.
-    pub lens: GraphOptions,
+    pub options: GraphOptions,
 }
 
 impl Default for EdgeQuery {
@@ -34,12 +34,12 @@ impl Default for EdgeQuery {
             direction: Direction::Both,
             relation: None,
             limit: 100,
-            lens: GraphOptions::default(),
+            options: GraphOptions::default(),
         }
     }
 }
 
-/// A grain as an edge.
+/// A grain as an edge: [`Session::neighbours`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Edge {
@@ -79,19 +79,36 @@ impl Edge {
 impl Session {
     /// The edges at a node, newest first. A loop is one edge.
     ///
+    /// ```
+    /// use grainstore::graph::EdgeQuery;
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// for (from, to) in [("ann", "alice"), ("alice", "carol")] {
+    ///     session.put(BeliefBuilder::new(session.now(), from, "knows", to, 0.9).build()?)?;
+    /// }
+    /// let edges = session.neighbours("alice", &EdgeQuery::default())?;
+    /// assert_eq!((edges.items.len(), edges.more), (2, false));
+    /// let knows = EdgeQuery { direction: grainstore::cal::Direction::Out, ..Default::default() };
+    /// assert_eq!(session.neighbours("alice", &knows)?.items[0].object, "carol");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `ERR_LIMIT` for a limit beyond [`MAX_EDGES`], and if more than
     /// [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains had to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`;
     /// `ERR_IO`.
-    pub fn neighbours(&self, node: &str, walk: &EdgeQuery) -> Result<BoundedList<Edge>> {
-        let mut edges = BoundedListBuilder::new(walk.limit, MAX_EDGES)?;
-        let step = EdgeStep::of(walk)?;
+    pub fn neighbours(&self, node: &str, query: &EdgeQuery) -> Result<BoundedList<Edge>> {
+        let mut edges = BoundedListBuilder::new(query.limit, MAX_EDGES)?;
+        let step = EdgeStep::of(query)?;
         let node = normalised(node)?;
         let view = self.view()?;
         catch_storage_panic(|| {
-            let mut sight = GraphReader::new(self, &view, &walk.lens);
-            for posting in sight.postings(&step.lookups(&node))? {
-                let edge = sight.read_current(posting?.sequence, |seen| {
+            let mut reader = GraphReader::new(self, &view, &query.options);
+            for posting in reader.postings(&step.lookups(&node))? {
+                let edge = reader.read_current(posting?.sequence, |seen| {
                     Ok(step.target_from(seen.grain, &node).and_then(|_| Edge::of(seen)))
                 })?;
                 let Some(edge) = edge else { continue };
@@ -112,9 +129,9 @@ pub(super) struct EdgeStep {
 }
 
 impl EdgeStep {
-    pub(super) fn of(walk: &EdgeQuery) -> Result<Self> {
-        let relation = walk.relation.as_deref().map(normalised).transpose()?;
-        Ok(Self { direction: walk.direction, relation })
+    pub(super) fn of(query: &EdgeQuery) -> Result<Self> {
+        let relation = query.relation.as_deref().map(normalised).transpose()?;
+        Ok(Self { direction: query.direction, relation })
     }
 
     /// This step taken from the other end.

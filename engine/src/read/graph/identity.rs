@@ -12,10 +12,10 @@ use crate::base::error::{Result, catch_storage_panic};
 use crate::handle::session::Session;
 use crate::rules::policy::PolicyTerms;
 
-/// Most capabilities of one answer.
+/// Most capabilities of one answer of [`Session::capabilities`], which then says `more`.
 pub const MAX_CAPABILITIES: usize = 1_000;
 
-/// Most claims listed beside the canonical record.
+/// Most claims listed beside the canonical record. [`Session::owner`] leaves out the rest.
 pub const MAX_CLAIMS: usize = 1_000;
 
 /// The namespace of identities (OMS 28.2).
@@ -24,7 +24,7 @@ const IDENTITY: &str = "agent:identity";
 const OWNED_BY: [&str; 2] = ["mg:owned_by", "owned_by"];
 const HAS_CAPABILITY: &str = "mg:has_capability";
 
-/// The owner of an agent according to this store.
+/// The owner of an agent according to this store: [`Session::owner`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ownership {
     /// The canonical record; `None` if no claim is one.
@@ -34,7 +34,7 @@ pub struct Ownership {
     pub other_claims: Vec<ContentAddress>,
 }
 
-/// A record of ownership.
+/// A record of ownership: [`Session::owner`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Owner {
@@ -48,7 +48,7 @@ pub struct Owner {
     pub author: String,
 }
 
-/// A declared capability of an agent.
+/// A declared capability of an agent: [`Session::capabilities`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Capability {
@@ -67,27 +67,43 @@ impl Session {
     /// Of several, the one whose protected supersession chain entered the store first: a later claim never
     /// replaces a protected one, whatever time it states; only a supersession its policy allows does.
     ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// session.put(Grain::from_json(
+    ///     r#"{"type": "belief", "subject": "did:web:agent.example", "relation": "mg:owned_by",
+    ///         "object": "Example Corp", "namespace": "agent:identity", "confidence": 1,
+    ///         "author_did": "did:web:corp.example", "invalidation_policy": {"mode": "locked"},
+    ///         "created_at": "2026-03-02T09:00:00Z"}"#,
+    /// )?)?;
+    /// let ownership = session.owner("did:web:agent.example")?;
+    /// assert_eq!(ownership.owner.and_then(|owner| owner.name).as_deref(), Some("Example Corp"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `ERR_LIMIT` for an agent with too many claims to read, `ERR_TIMEOUT`, `ERR_INTEGRITY`, `ERR_IO`.
     pub fn owner(&self, agent: &str) -> Result<Ownership> {
         let agent = normalised(agent)?;
-        let lens = GraphOptions::default();
+        let options = GraphOptions::default();
         let view = self.view()?;
         catch_storage_panic(|| {
-            let mut sight = GraphReader::new(self, &view, &lens);
+            let mut reader = GraphReader::new(self, &view, &options);
             let about = |relation| IndexLookup::subject_relation(agent.as_str().into(), relation);
             let shapes = OWNED_BY.map(|relation| about(relation.into()));
             let mut claims = Vec::new();
-            for posting in sight.postings_in(&Scope::Exact(IDENTITY.into()), &shapes)? {
-                claims.extend(sight.read_current(posting?.sequence, |seen| {
+            for posting in reader.postings_in(&Scope::Exact(IDENTITY.into()), &shapes)? {
+                claims.extend(reader.read_current(posting?.sequence, |seen| {
                     let fits = is_identity_belief(seen.grain, &OWNED_BY)
                         && has_subject(seen.grain, &agent);
                     Ok(fits.then(|| OwnershipClaim::of(seen, &agent)))
                 })?);
             }
-            let canonical = earliest_record(&mut sight, &claims)?;
+            let canonical = earliest_record(&mut reader, &claims)?;
             let owner = match canonical {
-                Some(claim) => sight.read_current(claim.sequence, |seen| Ok(Owner::of(seen)))?,
+                Some(claim) => reader.read_current(claim.sequence, |seen| Ok(Owner::of(seen)))?,
                 None => None,
             };
             let others = claims.iter().map(|claim| claim.address);
@@ -99,6 +115,21 @@ impl Session {
 
     /// The capabilities of an agent: its current beliefs of `mg:offers`, newest first.
     ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// session.put(Grain::from_json(
+    ///     r#"{"type": "belief", "subject": "did:web:agent.example", "relation": "mg:has_capability",
+    ///         "object": {"name": "summaries", "supported_tools": ["cite"]}, "confidence": 1,
+    ///         "namespace": "agent:identity", "created_at": "2026-03-02T09:00:00Z"}"#,
+    /// )?)?;
+    /// assert_eq!(session.capabilities("did:web:agent.example")?.items.len(), 1);
+    /// assert_eq!(session.agents_with("cite")?.items[0].agent, "did:web:agent.example");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Session::owner`].
     pub fn capabilities(&self, agent: &str) -> Result<BoundedList<Capability>> {
@@ -108,6 +139,7 @@ impl Session {
     }
 
     /// The agents that have a capability of this name, or support a tool of this name, newest first.
+    /// [`Session::capabilities`] shows both.
     ///
     /// # Errors
     /// As [`Session::owner`].
@@ -127,13 +159,13 @@ impl Session {
         shapes: &[IndexLookup<'_>],
         fits: impl Fn(&GrainRef<'_>) -> bool,
     ) -> Result<BoundedList<Capability>> {
-        let lens = GraphOptions::default();
+        let options = GraphOptions::default();
         let mut found = BoundedListBuilder::new(MAX_CAPABILITIES, MAX_CAPABILITIES)?;
         let view = self.view()?;
         catch_storage_panic(|| {
-            let mut sight = GraphReader::new(self, &view, &lens);
-            for posting in sight.postings_in(&Scope::Exact(IDENTITY.into()), shapes)? {
-                let capability = sight.read_current(posting?.sequence, |seen| {
+            let mut reader = GraphReader::new(self, &view, &options);
+            for posting in reader.postings_in(&Scope::Exact(IDENTITY.into()), shapes)? {
+                let capability = reader.read_current(posting?.sequence, |seen| {
                     let grain = seen.grain;
                     let fits = is_identity_belief(grain, &[HAS_CAPABILITY]) && fits(grain);
                     let said = grain.text("subject").zip(grain.get("object"));
@@ -194,12 +226,12 @@ impl Owner {
 
 /// The record whose protected chain began first in the log.
 fn earliest_record<'c>(
-    sight: &mut GraphReader<'_>,
+    reader: &mut GraphReader<'_>,
     claims: &'c [OwnershipClaim],
 ) -> Result<Option<&'c OwnershipClaim>> {
     let mut first: Option<(Sequence, &OwnershipClaim)> = None;
     for claim in claims.iter().filter(|claim| claim.is_record) {
-        let began = chain_start(sight, claim)?;
+        let began = chain_start(reader, claim)?;
         if first.is_none_or(|(earliest, _)| began < earliest) {
             first = Some((began, claim));
         }
@@ -216,15 +248,15 @@ fn independent_author<'g>(seen: &VisibleGrain<'g>, agent: &str) -> Option<&'g st
 }
 
 /// The sequence at which the protected chain of a record begins.
-fn chain_start(sight: &mut GraphReader<'_>, record: &OwnershipClaim) -> Result<Sequence> {
+fn chain_start(reader: &mut GraphReader<'_>, record: &OwnershipClaim) -> Result<Sequence> {
     let (mut address, mut began) = (record.address, record.sequence);
     loop {
-        let parents = sight.read_any(began, |seen| {
+        let parents = reader.read_any(began, |seen| {
             Ok(Some(addresses_in(seen.grain, "derived_from").collect::<Vec<_>>()))
         })?;
         let mut before = None;
         for parent in parents.into_iter().flatten() {
-            before = before.or(sight.read_by_address(&parent, |seen| {
+            before = before.or(reader.read_by_address(&parent, |seen| {
                 let is_version = seen.state.superseded_by == Some(address);
                 let protects = PolicyTerms::of(seen.grain).protects();
                 Ok((is_version && protects).then_some((parent, seen.sequence)))

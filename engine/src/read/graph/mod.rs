@@ -39,7 +39,7 @@ pub use related::CrossLink;
 pub(crate) use related::cross_links;
 pub use thread::{MAX_MESSAGES, Message, Thread};
 
-/// Options of a graph read.
+/// Options of a graph read, such as [`Session::ancestry`](crate::Session::ancestry).
 #[derive(Debug, Clone)]
 pub struct GraphOptions {
     /// True to include superseded grains. Contradicted and retracted ones are never included.
@@ -56,7 +56,7 @@ impl Default for GraphOptions {
     }
 }
 
-/// A list that may have been cut off.
+/// A list that may have been cut off, such as that of [`Session::neighbours`](crate::Session::neighbours).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct BoundedList<T> {

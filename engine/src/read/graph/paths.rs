@@ -16,11 +16,11 @@ use super::{BoundedList, BoundedListBuilder};
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::handle::session::Session;
 
-/// Most edges in one path.
+/// Most edges in one path of [`Session::paths`]; `ERR_LIMIT` beyond.
 pub const MAX_HOPS: usize = 6;
-/// Most paths of one answer.
+/// Most paths of one answer of [`Session::paths`]; `ERR_LIMIT` for a limit beyond.
 pub const MAX_PATHS: usize = 1_000;
-/// Most nodes one search holds.
+/// Most nodes one search of [`Session::paths`] holds; `ERR_LIMIT` beyond.
 pub const MAX_NODES: usize = 100_000;
 /// Most bytes of their texts.
 const MAX_NODE_BYTES: usize = 64 << 20;
@@ -28,9 +28,25 @@ const MAX_NODE_BYTES: usize = 64 << 20;
 const ESTIMATE_CAP: usize = 1_000;
 
 impl Session {
-    /// All shortest paths from one node to another, at most `walk.limit` of them, each as its edges in order;
+    /// All shortest paths from one node to another, at most `query.limit` of them, each as its edges in order;
     /// empty if the nodes are more than `max_hops` edges apart. Paths are in the order of the addresses of
     /// their edges. A node has one path of no edges to itself.
+    ///
+    /// ```
+    /// use grainstore::graph::EdgeQuery;
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// for (from, to) in [("ann", "alice"), ("alice", "carol")] {
+    ///     session.put(BeliefBuilder::new(session.now(), from, "knows", to, 0.9).build()?)?;
+    /// }
+    /// let found = session.paths("ann", "carol", 3, &EdgeQuery::default())?;
+    /// let nodes: Vec<_> = found.items[0].iter().map(|edge| edge.object.as_str()).collect();
+    /// assert_eq!(nodes, ["alice", "carol"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `ERR_LIMIT` for more than [`MAX_HOPS`] or [`MAX_PATHS`], and if more than [`MAX_NODES`] nodes or
@@ -41,19 +57,19 @@ impl Session {
         from: &str,
         to: &str,
         max_hops: usize,
-        walk: &EdgeQuery,
+        query: &EdgeQuery,
     ) -> Result<BoundedList<Vec<Edge>>> {
         if max_hops > MAX_HOPS {
             let message = format!("a path has {MAX_HOPS} edges at most, not {max_hops}");
             return Err(Error::new(ErrorKind::Limit, message));
         }
-        let paths = BoundedListBuilder::new(walk.limit, MAX_PATHS)?;
-        let step = EdgeStep::of(walk)?;
+        let paths = BoundedListBuilder::new(query.limit, MAX_PATHS)?;
+        let step = EdgeStep::of(query)?;
         let (from, to) = (normalised(from)?, normalised(to)?);
         let view = self.view()?;
         catch_storage_panic(|| {
-            let sight = GraphReader::new(self, &view, &walk.lens);
-            let mut search = PathSearch { sight, names: NodeNames::default() };
+            let reader = GraphReader::new(self, &view, &query.options);
+            let mut search = PathSearch { reader, names: NodeNames::default() };
             let back = step.reversed();
             let mut near = SearchSide::new(search.names.id(&from)?, step);
             let mut far = SearchSide::new(search.names.id(&to)?, back);
@@ -147,7 +163,7 @@ impl SearchSide {
 type PathEdges = HashMap<NodeId, BTreeMap<ContentAddress, PathEdge>>;
 
 struct PathSearch<'s> {
-    sight: GraphReader<'s>,
+    reader: GraphReader<'s>,
     names: NodeNames,
 }
 
@@ -185,10 +201,10 @@ impl PathSearch<'_> {
             if count >= ESTIMATE_CAP {
                 break;
             }
-            self.sight.tick()?;
+            self.reader.tick()?;
             let text = self.names.text(*node);
             let left = ESTIMATE_CAP.saturating_sub(count);
-            count = count.saturating_add(self.sight.estimate(&side.step.lookups(&text), left)?);
+            count = count.saturating_add(self.reader.estimate(&side.step.lookups(&text), left)?);
         }
         Ok(count)
     }
@@ -198,10 +214,10 @@ impl PathSearch<'_> {
         side.hops = side.hops.saturating_add(1);
         for node in std::mem::take(&mut side.frontier) {
             let text = self.names.text(node);
-            for posting in self.sight.postings(&side.step.lookups(&text))? {
+            for posting in self.reader.postings(&side.step.lookups(&text))? {
                 let sequence = posting?.sequence;
                 let names = &mut self.names;
-                let other = self.sight.read_current(sequence, |seen| {
+                let other = self.reader.read_current(sequence, |seen| {
                     let other = side.step.target_from(seen.grain, &text);
                     other.map(|other| names.id(other)).transpose()
                 })?;
@@ -232,7 +248,7 @@ impl PathSearch<'_> {
             while let Some(node) = open.pop() {
                 for link in side.incoming.get(&node).into_iter().flatten() {
                     let address =
-                        self.sight.read_any(link.sequence, |seen| Ok(Some(seen.address())))?;
+                        self.reader.read_any(link.sequence, |seen| Ok(Some(seen.address())))?;
                     let Some(address) = address else { continue };
                     let (start, end) = if is_near { (link.node, node) } else { (node, link.node) };
                     let way = PathEdge { sequence: link.sequence, node: end };
@@ -267,7 +283,7 @@ impl PathSearch<'_> {
                 taken.pop();
                 continue;
             };
-            let Some(edge) = self.sight.read_any(link.sequence, |seen| Ok(Edge::of(seen)))? else {
+            let Some(edge) = self.reader.read_any(link.sequence, |seen| Ok(Edge::of(seen)))? else {
                 continue;
             };
             taken.push(edge);

@@ -19,12 +19,13 @@ use crate::state::consent::parse_basis_address;
 use crate::state::view::View;
 use crate::state::visibility::Visibility;
 
-/// Most grains and links one graph read reads before it fails with `ERR_LIMIT`.
+/// Most grains and links one graph read, such as [`Session::paths`], reads before it fails with `ERR_LIMIT`.
 pub const MAX_GRAPH_STEPS: u64 = 200_000;
 /// Most index ranges one graph read opens before it fails with `ERR_LIMIT`: a few seconds. One lookup opens a
 /// range in each namespace, so stores of many namespaces need many.
 const MAX_GRAPH_RANGES: u64 = 10_000_000;
-/// Most bytes of texts in one answer; the answer ends before it would exceed them.
+/// Most bytes of texts in one answer of a graph read, such as [`Session::paths`]; the answer ends before it
+/// would exceed them.
 pub const MAX_ANSWER_BYTES: usize = 32 << 20;
 
 /// Number of steps between checks for cancellation.
@@ -64,13 +65,13 @@ impl VisibleGrain<'_> {
 }
 
 impl<'s> GraphReader<'s> {
-    pub(crate) fn new(session: &'s Session, view: &'s View, lens: &'s GraphOptions) -> Self {
+    pub(crate) fn new(session: &'s Session, view: &'s View, options: &'s GraphOptions) -> Self {
         let spaces = ScopeNamespaces::of(session.viewer().index_scope());
         Self {
             session,
             view,
             visibility: session.visibility(view),
-            options: lens,
+            options,
             namespaces: spaces,
             steps: 0,
             ranges: 0,

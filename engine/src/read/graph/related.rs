@@ -14,7 +14,7 @@ use crate::base::error::{Result, catch_storage_panic};
 use crate::handle::session::Session;
 use crate::state::consent::parse_basis_address;
 
-/// A cross-link between two grains.
+/// A cross-link between two grains: [`Session::related`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CrossLink {
@@ -33,6 +33,25 @@ impl Session {
     /// Cross-links of a grain in both directions: its own in their order, then those that name it, newest
     /// first. `kind` limits them to one `relation_type`.
     ///
+    /// ```
+    /// use grainstore::graph::GraphOptions;
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let tea = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// let tea = session.put(tea)?.address();
+    /// let link = [("hash", tea.to_string()), ("relation_type", "supports".to_owned())];
+    /// let link = link.map(|(name, value)| (name.to_owned(), value.into())).into();
+    /// let pot = BeliefBuilder::new(session.now(), "alice", "bought", "a teapot", 0.9);
+    /// let pot = pot.related_to(vec![link]);
+    /// let pot = session.put(pot.build()?)?.address();
+    /// let links = session.related(&tea, Some("supports"), 10, &GraphOptions::default())?;
+    /// assert_eq!(links.items[0].address, pot);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Session::ancestry`].
     pub fn related(
@@ -40,14 +59,14 @@ impl Session {
         address: &ContentAddress,
         kind: Option<&str>,
         limit: usize,
-        lens: &GraphOptions,
+        options: &GraphOptions,
     ) -> Result<BoundedList<CrossLink>> {
         let mut found = BoundedListBuilder::new(limit, MAX_RELATIVES)?;
         let wanted = |link: &(ContentAddress, String)| kind.is_none_or(|kind| kind == link.1);
         let view = self.view()?;
         catch_storage_panic(|| {
-            let mut sight = GraphReader::new(self, &view, lens);
-            let own = sight.read_start(address, |seen| {
+            let mut reader = GraphReader::new(self, &view, options);
+            let own = reader.read_start(address, |seen| {
                 Ok(Some((cross_links(seen.grain).collect::<Vec<_>>(), seen.awaits_review())))
             })?;
             let (own, requires_human_review) = own;
@@ -57,8 +76,8 @@ impl Session {
                     continue;
                 }
                 let (other, kind) = link;
-                let state = sight.read_by_address(&other, |seen| Ok(Some(seen.state)))?;
-                if !state.is_some_and(|state| sight.admits_state(&state)) {
+                let state = reader.read_by_address(&other, |seen| Ok(Some(seen.state)))?;
+                if !state.is_some_and(|state| reader.admits_state(&state)) {
                     continue;
                 }
                 let direction = Direction::Out;
@@ -69,8 +88,8 @@ impl Session {
             }
             let digits = address.to_string();
             let shape = IndexLookup::Value(Field::Related, digits.as_str().into());
-            for posting in sight.postings(&[shape])? {
-                let links = sight.read_current(posting?.sequence, |seen| {
+            for posting in reader.postings(&[shape])? {
+                let links = reader.read_current(posting?.sequence, |seen| {
                     let to_it =
                         cross_links(seen.grain).filter(|link| link.0 == *address && wanted(link));
                     let kinds: Vec<String> = distinct(to_it.map(|(_, kind)| kind));

@@ -24,22 +24,22 @@ pub(super) struct ReplyFinder {
 }
 
 impl ReplyFinder {
-    pub(super) fn new(sight: &GraphReader<'_>) -> Self {
-        Self { pass_threshold: sight.ranges().saturating_add(MAX_REPLY_RANGES), by_parent: None }
+    pub(super) fn new(reader: &GraphReader<'_>) -> Self {
+        Self { pass_threshold: reader.ranges().saturating_add(MAX_REPLY_RANGES), by_parent: None }
     }
 
     /// At most `room` replies to a message that are not in `met`.
     pub(super) fn replies_to(
         &mut self,
-        sight: &mut GraphReader<'_>,
+        reader: &mut GraphReader<'_>,
         parent: &ContentAddress,
         met: &mut HashSet<ContentAddress>,
         room: usize,
     ) -> Result<Vec<ThreadMember>> {
-        if self.by_parent.is_none() && sight.ranges() > self.pass_threshold {
+        if self.by_parent.is_none() && reader.ranges() > self.pass_threshold {
             // If there are too many events for a pass, it is not considered again.
             self.pass_threshold = u64::MAX;
-            self.by_parent = all_replies(sight)?;
+            self.by_parent = all_replies(reader)?;
         }
         let mut found = Vec::new();
         if let Some(all) = &self.by_parent {
@@ -49,12 +49,12 @@ impl ReplyFinder {
         }
         let digits = parent.to_string();
         for posting in
-            sight.postings(&[IndexLookup::Value(Field::Parent, digits.as_str().into())])?
+            reader.postings(&[IndexLookup::Value(Field::Parent, digits.as_str().into())])?
         {
             if found.len() >= room {
                 break;
             }
-            let reply = sight.read_any(posting?.sequence, |seen| {
+            let reply = reader.read_any(posting?.sequence, |seen| {
                 Ok(ThreadMember::of(seen).filter(|found| found.parent.as_ref() == Some(parent)))
             })?;
             found.extend(reply.filter(|reply| met.insert(reply.address)));
@@ -66,15 +66,15 @@ impl ReplyFinder {
 /// The events of the session that are replies, by the message they reply to; `None` if there are
 /// [`MAX_PASS_EVENTS`] events or more to read.
 fn all_replies(
-    sight: &mut GraphReader<'_>,
+    reader: &mut GraphReader<'_>,
 ) -> Result<Option<HashMap<ContentAddress, Vec<ThreadMember>>>> {
     let events = [IndexLookup::Type(GrainType::Event)];
-    if sight.estimate(&events, MAX_PASS_EVENTS)? >= MAX_PASS_EVENTS {
+    if reader.estimate(&events, MAX_PASS_EVENTS)? >= MAX_PASS_EVENTS {
         return Ok(None);
     }
     let mut all: HashMap<ContentAddress, Vec<ThreadMember>> = HashMap::new();
-    for posting in sight.postings(&events)? {
-        let reply = sight.read_any(posting?.sequence, |seen| Ok(ThreadMember::of(seen)))?;
+    for posting in reader.postings(&events)? {
+        let reply = reader.read_any(posting?.sequence, |seen| Ok(ThreadMember::of(seen)))?;
         if let Some((parent, reply)) = reply.and_then(|found| found.parent.zip(Some(found))) {
             all.entry(parent).or_default().push(reply);
         }

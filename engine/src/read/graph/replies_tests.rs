@@ -41,14 +41,14 @@ fn scattered() -> (TempDir, Store, ContentAddress) {
 fn many_replies_in_many_namespaces_take_one_pass_and_not_a_lookup_a_namespace_each() {
     let (_dir, store, root) = scattered();
     let session = store.session(SessionOptions::default());
-    let (view, lens) = (session.view().unwrap(), GraphOptions::default());
-    let mut sight = GraphReader::new(&session, &view, &lens);
-    let start = message_at(&mut sight, &root).unwrap().unwrap();
-    let members = connected_messages(&mut sight, start, MAX_MESSAGES + 1).unwrap();
+    let (view, options) = (session.view().unwrap(), GraphOptions::default());
+    let mut reader = GraphReader::new(&session, &view, &options);
+    let start = message_at(&mut reader, &root).unwrap().unwrap();
+    let members = connected_messages(&mut reader, start, MAX_MESSAGES + 1).unwrap();
     assert_eq!(members.len(), REPLIES + 1, "replies in other namespaces count");
     let most = MAX_REPLY_RANGES + 4 * NAMESPACES as u64;
-    assert!(sight.ranges() <= most, "{} ranges", sight.ranges());
-    let limited = connected_messages(&mut sight, start, 10).unwrap();
+    assert!(reader.ranges() <= most, "{} ranges", reader.ranges());
+    let limited = connected_messages(&mut reader, start, 10).unwrap();
     assert_eq!(limited.len(), 10);
 }
 
@@ -56,18 +56,18 @@ fn many_replies_in_many_namespaces_take_one_pass_and_not_a_lookup_a_namespace_ea
 fn a_search_that_finds_nothing_still_sees_that_its_time_is_over() {
     let (_dir, store, root) = scattered();
     let session = store.session(SessionOptions::default());
-    let (view, lens) = (session.view().unwrap(), GraphOptions::default());
-    let mut sight = GraphReader::new(&session, &view, &lens);
+    let (view, options) = (session.view().unwrap(), GraphOptions::default());
+    let mut reader = GraphReader::new(&session, &view, &options);
     let digits = root.to_string();
     let nothing = [IndexLookup::Value(Field::Derived, digits.as_str().into())];
-    assert_eq!(sight.postings(&nothing).unwrap().count(), 0);
-    assert!(sight.ranges() >= NAMESPACES as u64, "what is empty is counted too");
+    assert_eq!(reader.postings(&nothing).unwrap().count(), 0);
+    assert!(reader.ranges() >= NAMESPACES as u64, "what is empty is counted too");
     let cancel = CancelHandle::new();
     cancel.cancel();
-    let lens = GraphOptions { cancel, ..GraphOptions::default() };
-    let mut sight = GraphReader::new(&session, &view, &lens);
-    let refused = sight.postings(&nothing).map(drop).unwrap_err();
+    let options = GraphOptions { cancel, ..GraphOptions::default() };
+    let mut reader = GraphReader::new(&session, &view, &options);
+    let refused = reader.postings(&nothing).map(drop).unwrap_err();
     assert_eq!(refused.code(), "ERR_TIMEOUT");
-    let refused = sight.estimate(&nothing, 10).unwrap_err();
+    let refused = reader.estimate(&nothing, 10).unwrap_err();
     assert_eq!(refused.code(), "ERR_TIMEOUT");
 }

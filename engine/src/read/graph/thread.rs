@@ -18,10 +18,10 @@ use crate::handle::session::Session;
 use crate::state::consent::parse_basis_address;
 use crate::state::view::View;
 
-/// Most messages of one thread.
+/// Most messages of one [`Session::thread`]; `ERR_LIMIT` beyond.
 pub const MAX_MESSAGES: usize = 10_000;
 
-/// A conversation.
+/// A conversation: [`Session::thread`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Thread {
@@ -35,7 +35,7 @@ pub struct Thread {
     pub branch_points: Vec<ContentAddress>,
 }
 
-/// A message in a thread.
+/// A message in a [`Thread`], as [`Session::thread`] returns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Message {
@@ -51,16 +51,32 @@ impl Session {
     /// The whole conversation of a message, branches included: the messages of its `session_id`; for a
     /// message without one, everything connected to it by `parent_message_id`.
     ///
+    /// ```
+    /// use grainstore::graph::GraphOptions;
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let question = EventBuilder::new(session.now(), "tea or coffee?").build()?;
+    /// let question = session.put(question)?.address();
+    /// let reply = EventBuilder::new(session.now(), "tea, please").parent_message_id(question.to_string());
+    /// let reply = session.put(reply.build()?)?.address();
+    /// let thread = session.thread(&reply, &GraphOptions::default())?;
+    /// assert_eq!((thread.roots, thread.heads), (vec![question], vec![reply]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `ERR_NOT_FOUND` if the session cannot see the message; `ERR_SCHEMA` for a grain that is not an event;
     /// `ERR_LIMIT` beyond [`MAX_MESSAGES`]; `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
-    pub fn thread(&self, message: &ContentAddress, lens: &GraphOptions) -> Result<Thread> {
-        self.conversation(lens, |sight| {
-            let start = sight.read_start(message, |seen| Ok(Some(ThreadStart::of(seen))))?;
+    pub fn thread(&self, message: &ContentAddress, options: &GraphOptions) -> Result<Thread> {
+        self.conversation(options, |reader| {
+            let start = reader.read_start(message, |seen| Ok(Some(ThreadStart::of(seen))))?;
             let Some(start) = start else {
                 return Err(schema_error(format!("{message} is no event, so it is in no thread")));
             };
-            start.members(sight, MAX_MESSAGES + 1)
+            start.members(reader, MAX_MESSAGES + 1)
         })
     }
 
@@ -68,9 +84,9 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::thread`].
-    pub fn thread_of_session(&self, session_id: &str, lens: &GraphOptions) -> Result<Thread> {
+    pub fn thread_of_session(&self, session_id: &str, options: &GraphOptions) -> Result<Thread> {
         let id = normalised(session_id)?;
-        self.conversation(lens, |sight| messages_of_session(sight, &id, MAX_MESSAGES + 1))
+        self.conversation(options, |reader| messages_of_session(reader, &id, MAX_MESSAGES + 1))
     }
 
     /// The conversation as of a state grain (OMS 22.9): from the message its context names as `messages_tail`
@@ -78,9 +94,13 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::thread`]; `ERR_SCHEMA` for a grain that is not a state, or names no message.
-    pub fn thread_from_state(&self, state: &ContentAddress, lens: &GraphOptions) -> Result<Thread> {
-        self.conversation(lens, |sight| {
-            let tail = sight.read_start(state, |seen| {
+    pub fn thread_from_state(
+        &self,
+        state: &ContentAddress,
+        options: &GraphOptions,
+    ) -> Result<Thread> {
+        self.conversation(options, |reader| {
+            let tail = reader.read_start(state, |seen| {
                 let context = seen.grain.get("context").and_then(|context| context.as_map());
                 let tail = context.and_then(|context| context.get("messages_tail")?.as_str());
                 let is_state = seen.grain.grain_type() == GrainType::State;
@@ -90,8 +110,8 @@ impl Session {
                 let message = format!("{state} is no state that names its messages_tail");
                 return Err(schema_error(message));
             };
-            let Some(last) = message_at(sight, &tail)? else { return Err(sight.unseen(&tail)) };
-            with_ancestors(sight, last, MAX_MESSAGES + 1)
+            let Some(last) = message_at(reader, &tail)? else { return Err(reader.unseen(&tail)) };
+            with_ancestors(reader, last, MAX_MESSAGES + 1)
         })
     }
 
@@ -104,31 +124,31 @@ impl Session {
         limit: usize,
         cancel: &CancelHandle,
     ) -> Result<Vec<ContentAddress>> {
-        let lens = GraphOptions { include_superseded: true, cancel: cancel.clone() };
-        let mut sight = GraphReader::new(self, view, &lens);
-        let Some(start) = sight.read_by_address(message, |seen| Ok(ThreadStart::of(seen)))? else {
+        let options = GraphOptions { include_superseded: true, cancel: cancel.clone() };
+        let mut reader = GraphReader::new(self, view, &options);
+        let Some(start) = reader.read_by_address(message, |seen| Ok(ThreadStart::of(seen)))? else {
             return Ok(Vec::new());
         };
-        let members = start.members(&mut sight, limit)?;
+        let members = start.members(&mut reader, limit)?;
         Ok(members.into_iter().map(|found| found.address).collect())
     }
 
     fn conversation(
         &self,
-        lens: &GraphOptions,
+        options: &GraphOptions,
         members: impl FnOnce(&mut GraphReader<'_>) -> Result<Vec<ThreadMember>>,
     ) -> Result<Thread> {
         let view = self.view()?;
         catch_storage_panic(|| {
-            let mut sight = GraphReader::new(self, &view, lens);
-            let members = members(&mut sight)?;
+            let mut reader = GraphReader::new(self, &view, options);
+            let members = members(&mut reader)?;
             if members.len() > MAX_MESSAGES {
                 let message = format!("a thread of more than {MAX_MESSAGES} messages");
                 let hint = "query events by session_id, a page at a time";
                 return Err(Error::new(ErrorKind::Limit, message).with_hint(hint));
             }
             Ok(build_thread(
-                members.into_iter().filter(|found| sight.admits_state(&found.state)).collect(),
+                members.into_iter().filter(|found| reader.admits_state(&found.state)).collect(),
             ))
         })
     }
@@ -170,10 +190,10 @@ impl ThreadStart {
 
     /// The messages of its session, or without one those connected to it by links (OMS 28.6); at most
     /// `limit`.
-    fn members(self, sight: &mut GraphReader<'_>, limit: usize) -> Result<Vec<ThreadMember>> {
+    fn members(self, reader: &mut GraphReader<'_>, limit: usize) -> Result<Vec<ThreadMember>> {
         match self.session_id {
-            Some(id) => messages_of_session(sight, &id, limit),
-            None => connected_messages(sight, self.found, limit),
+            Some(id) => messages_of_session(reader, &id, limit),
+            None => connected_messages(reader, self.found, limit),
         }
     }
 }
@@ -183,21 +203,21 @@ fn schema_error(message: String) -> Error {
 }
 
 pub(super) fn message_at(
-    sight: &mut GraphReader<'_>,
+    reader: &mut GraphReader<'_>,
     address: &ContentAddress,
 ) -> Result<Option<ThreadMember>> {
-    sight.read_by_address(address, |seen| Ok(ThreadMember::of(seen)))
+    reader.read_by_address(address, |seen| Ok(ThreadMember::of(seen)))
 }
 
 /// The messages of a `session_id`, at most `limit`.
 fn messages_of_session(
-    sight: &mut GraphReader<'_>,
+    reader: &mut GraphReader<'_>,
     id: &str,
     limit: usize,
 ) -> Result<Vec<ThreadMember>> {
     let mut members = Vec::new();
-    for posting in sight.postings(&[IndexLookup::Value(Field::Session, id.into())])? {
-        members.extend(sight.read_any(posting?.sequence, |seen| {
+    for posting in reader.postings(&[IndexLookup::Value(Field::Session, id.into())])? {
+        members.extend(reader.read_any(posting?.sequence, |seen| {
             let is_here = seen.grain.text("session_id") == Some(id);
             Ok(ThreadMember::of(seen).filter(|_| is_here))
         })?);
@@ -210,7 +230,7 @@ fn messages_of_session(
 
 /// A message and its ancestors, at most `limit`.
 fn with_ancestors(
-    sight: &mut GraphReader<'_>,
+    reader: &mut GraphReader<'_>,
     last: ThreadMember,
     limit: usize,
 ) -> Result<Vec<ThreadMember>> {
@@ -220,7 +240,7 @@ fn with_ancestors(
     while let Some(address) = parent
         && line.len() < limit
         && met.insert(address)
-        && let Some(found) = message_at(sight, &address)?
+        && let Some(found) = message_at(reader, &address)?
     {
         line.push(found);
         parent = found.parent;
@@ -230,11 +250,11 @@ fn with_ancestors(
 
 /// Everything below the first ancestor of this message, at most `limit`.
 pub(super) fn connected_messages(
-    sight: &mut GraphReader<'_>,
+    reader: &mut GraphReader<'_>,
     message: ThreadMember,
     limit: usize,
 ) -> Result<Vec<ThreadMember>> {
-    let line = with_ancestors(sight, message, limit)?;
+    let line = with_ancestors(reader, message, limit)?;
     if line.len() >= limit {
         return Ok(line);
     }
@@ -242,10 +262,10 @@ pub(super) fn connected_messages(
     let mut met = HashSet::from([root.address]);
     let mut members = vec![root];
     let mut open = VecDeque::from([root.address]);
-    let mut replies = ReplyFinder::new(sight);
+    let mut replies = ReplyFinder::new(reader);
     while let Some(parent) = open.pop_front() {
         let room = limit.saturating_sub(members.len());
-        let found = replies.replies_to(sight, &parent, &mut met, room)?;
+        let found = replies.replies_to(reader, &parent, &mut met, room)?;
         open.extend(found.iter().map(|reply| reply.address));
         members.extend(found);
         if members.len() >= limit {

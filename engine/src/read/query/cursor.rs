@@ -37,7 +37,8 @@ pub(super) const MAX_STATISTICS_BYTES: usize = 8192;
 const VERSION: u8 = 5;
 const UNCOUNTED: u64 = u64::MAX;
 
-/// The end of a page, with which the next one is asked for. Opaque.
+/// The end of a page, with which the next one is asked for ([`Session::query`](crate::Session::query)).
+/// Opaque.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor(Box<[u8]>);
 

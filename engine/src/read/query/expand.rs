@@ -20,7 +20,7 @@ use super::scan::{CandidateScan, ScanError};
 use super::text::SearchRun;
 use crate::base::error::{Error, ErrorKind, Result};
 
-/// Statistics of an expansion.
+/// Statistics of an expansion, in the plan of a page of [`Session::query`](crate::Session::query).
 #[derive(Debug, Clone, Copy, Serialize)]
 #[non_exhaustive]
 pub struct ExpansionStats {

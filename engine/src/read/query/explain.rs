@@ -17,7 +17,7 @@ use crate::state::view::View;
 /// Most grains of a list that are read to count those a session sees.
 const MAX_SAMPLED_GRAINS: u64 = 8 * MAX_SCORED_DIRECTLY;
 
-/// The plan of a query.
+/// The plan of a query: [`Session::explain`](crate::Session::explain).
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct QueryPlan {
@@ -44,7 +44,7 @@ pub struct QueryPlan {
     pub expansion: Option<QueryExpansion>,
 }
 
-/// The expansion of a plan.
+/// The expansion of a plan ([`Session::explain`](crate::Session::explain)).
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct QueryExpansion {
@@ -59,7 +59,7 @@ pub struct QueryExpansion {
     pub run: Option<ExpansionStats>,
 }
 
-/// One posting list of a plan.
+/// One posting list of a plan ([`Session::explain`](crate::Session::explain)).
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct QueryList {

@@ -45,13 +45,13 @@ pub use explain::{QueryExpansion, QueryList, QueryPlan};
 pub(crate) use scan::{CandidateScan, ScanError};
 pub(crate) use text::ParsedSearch;
 
-/// Most rows of one page.
+/// Most rows of one page of [`Session::query`]; `ERR_LIMIT` for a limit beyond.
 pub const MAX_PAGE: usize = 10_000;
-/// Most payload bytes of one page, unless its first row is larger: a page ends before it would exceed them.
-/// Decoded, they take up to some thirty times that.
+/// Most payload bytes of one page of [`Session::query`], unless its first row is larger: a page ends before
+/// it would exceed them. Decoded, they take up to some thirty times that.
 pub const MAX_PAGE_BYTES: usize = 8 << 20;
 
-/// Options of one page of an answer.
+/// Options of one page of an answer of [`Session::query`].
 ///
 /// All pages show the grains that existed, and were current, when the first was read. Changes that do not end
 /// a grain (a verification status, a review, a hold) are seen as of the reading of each page, also by
@@ -104,7 +104,7 @@ impl PageOptions {
     }
 }
 
-/// A page of an answer: the envelope of OMS 28.1.
+/// A page of an answer of [`Session::query`]: the envelope of OMS 28.1.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct QueryPage {
@@ -118,7 +118,7 @@ pub struct QueryPage {
     pub plan: Option<QueryPlan>,
 }
 
-/// A grain that matches.
+/// A grain that matches a [`Session::query`].
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct QueryMatch {
@@ -140,6 +140,28 @@ impl Session {
     /// One page of the grains that match and that this session can see. Grains of opaque types are included
     /// if the query names no type.
     ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// for drink in ["tea", "coffee", "water"] {
+    ///     session.put(BeliefBuilder::new(session.now(), "alice", "likes", drink, 0.9).build()?)?;
+    /// }
+    /// let alice = Query::default().when(Predicate::text_is("subject", "alice")?);
+    /// let (mut cursor, mut count) = (None, 0);
+    /// loop {
+    ///     let page = session.query(&alice, &PageOptions::first(2).after(cursor))?;
+    ///     count += page.results.len();
+    ///     cursor = page.next_cursor;
+    ///     if cursor.is_none() {
+    ///         break;
+    ///     }
+    /// }
+    /// assert_eq!(count, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `ERR_LIMIT` beyond [`MAX_PAGE`] and the bounds of an expansion; `ERR_SCHEMA` for an expansion that
     /// cannot be done; `ERR_CURSOR` for a cursor of another query, session, store or history; `ERR_ACCESS`
@@ -158,6 +180,17 @@ impl Session {
     }
 
     /// The plan of a query, without running it.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let alice = Query::default().when(Predicate::text_is("subject", "alice")?);
+    /// let plan = session.explain(&alice)?;
+    /// assert_eq!((plan.index.as_str(), plan.scanned), ("SPO", None));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Session::query`].

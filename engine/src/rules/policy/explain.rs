@@ -14,7 +14,7 @@ use super::warnings::{self, EligibleSigners};
 use crate::base::error::{Error, Result};
 
 /// The requirements for taking a grain out of use: those of its own invalidation policy, and of the policies
-/// of other grains that bind it (OMS 23).
+/// of other grains that bind it (OMS 23). [`Session::policy`](crate::Session::policy) tells them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PolicyExplanation {
@@ -55,7 +55,7 @@ pub struct PolicyExplanation {
     pub warnings: Vec<String>,
 }
 
-/// A rule that was applied to an attempt.
+/// A rule that was applied to an attempt, such as [`Session::try_supersede`](crate::Session::try_supersede).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct AppliedRule {
@@ -77,6 +77,7 @@ impl From<PolicyRule> for AppliedRule {
 }
 
 /// A grain other than the one in question whose policy restricts the replacement of that.
+/// [`Session::policy`](crate::Session::policy) lists them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PolicyProtector {
@@ -115,6 +116,18 @@ pub(crate) struct BindingFacts<'a> {
 
 /// Explains the policy that a grain has once it is stored, for itself alone. For a stored grain see
 /// [`Session::policy`](crate::Session::policy).
+///
+/// ```
+/// use grainstore::{explain, prelude::*};
+///
+/// let grain = Grain::from_json(
+///     r#"{"type": "belief", "subject": "payments", "relation": "mg:requires", "object": "a signature",
+///         "confidence": 1, "created_at": "2026-03-02T09:00:00Z",
+///         "invalidation_policy": {"mode": "soft_locked"}}"#,
+/// )?;
+/// assert_eq!(explain(&grain)?.open_to, "anyone_with_justification");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// Those of encoding an invalid grain.

@@ -16,7 +16,21 @@ const PRESET_FILES: [(&str, &str); 6] = [
     ("lgpd", include_str!("rules/lgpd.toml")),
 ];
 
-/// A built-in rule set.
+/// A built-in rule set, for [`OpenOptions::preset`](crate::OpenOptions::preset).
+///
+/// ```
+/// use grainstore::{Preset, prelude::*};
+///
+/// # let dir = tempfile::tempdir()?;
+/// let gdpr = Preset::from_name("gdpr")?;
+/// let store = Store::open(dir.path(), &OpenOptions::new().create(true).preset(gdpr))?;
+/// let session = store.session(SessionOptions::default());
+/// let grain = BeliefBuilder::new(session.now(), "ann", "prefers", "tea", 0.9).user_id("ann");
+/// let refused = session.put(grain.build()?);
+/// assert!(refused.is_err_and(|error| error.code() == "ERR_POLICY"), "it names no basis");
+/// assert!(store.rules().rules.iter().any(|rule| rule.id.starts_with("gdpr.")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset(usize);
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use grainstore_format::{Grain, GrainRef, GrainType, Sensitivity, Value, int_key};
 use serde::{Deserialize, Serialize};
 
-/// Sensitivity of a grain (OMS 13.1).
+/// Sensitivity of a grain, which the rules of a [`Preset`](crate::Preset) ask about (OMS 13.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SensitivityLevel {

@@ -15,7 +15,7 @@ const MAX_RULES: usize = 256;
 /// Maximum length of a rule id, in bytes.
 const MAX_ID_BYTES: usize = 64;
 
-/// An action on a grain that rules apply to.
+/// An action on a grain that rules apply to ([`Session::change_rules`](crate::Session::change_rules)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {

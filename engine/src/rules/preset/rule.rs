@@ -12,7 +12,7 @@ use super::references::NamedParts;
 use super::settings::{EncryptionScope, Settings};
 use crate::base::error::{Error, ErrorKind};
 
-/// A rule in force.
+/// A rule in force, of a [`Preset`](crate::Preset) or added later.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PresetRule {
@@ -97,7 +97,7 @@ impl PresetRule {
     }
 }
 
-/// The rules and settings in force in a store.
+/// The rules and settings in force in a store, those of its [`Preset`](crate::Preset) and later ones.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RuleSet {

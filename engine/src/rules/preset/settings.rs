@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::SensitivityLevel;
 
-/// The grains of a store with keys that are encrypted.
+/// The grains of a store with keys that are encrypted, as its [`Preset`](crate::Preset) says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EncryptionScope {
@@ -19,7 +19,7 @@ pub enum EncryptionScope {
     Everything,
 }
 
-/// A value, and the article it is based on.
+/// A value, and the article it is based on: one of the [`Settings`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -49,6 +49,15 @@ impl Combine for EncryptionScope {
 macro_rules! settings {
     ($($name:ident: $kind:ty, $joined:expr, $least:expr, $most:expr, $text:literal;)+) => {
         /// The settings of a store.
+        ///
+        /// ```
+        /// let rules = grainstore::Preset::from_name("gdpr")?.rules()?;
+        /// for (name, value, article, description) in rules.settings.table() {
+        ///     println!("{name} = {value}: {description} ({article})");
+        /// }
+        /// assert!(rules.settings.audit_reads.value);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
         #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
         #[non_exhaustive]
         pub struct Settings {

@@ -45,8 +45,11 @@ fn no_code_names_a_preset_but_the_table() {
                     let text = std::fs::read_to_string(&path).unwrap();
                     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
                     let is_test = path.to_string_lossy().contains("tests");
+                    // Examples in doc comments are what a host writes.
+                    let is_code = |line: &&str| !line.trim_start().starts_with("//");
                     for name in names.iter().filter(|_| !is_test) {
-                        let said = code.contains(&format!("\"{name}"));
+                        let quoted = format!("\"{name}");
+                        let said = code.lines().filter(is_code).any(|line| line.contains(&quoted));
                         assert!(!said, "{} names the preset {name}", path.display());
                     }
                 }

@@ -52,6 +52,17 @@ impl CommandOptions {
 
 /// An embedder that runs a program. The first text starts the program; dropping this value kills it. A
 /// program that fails or is late is killed, and the next text starts it again.
+///
+/// docs/embedding.md has the lines that the program reads and writes.
+///
+/// ```
+/// use grainstore::embed::{CommandEmbedder, CommandOptions, Embedder};
+///
+/// let command = vec!["python3".into(), "embed.py".into()];
+/// let embedder = CommandEmbedder::new(CommandOptions::new(command, "my-model", 384))?;
+/// assert_eq!((embedder.model(), embedder.dimension()), ("my-model", 384));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct CommandEmbedder {
     options: CommandOptions,

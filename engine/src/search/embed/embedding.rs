@@ -4,10 +4,18 @@ use grainstore_index::vectors::{Metric, Space, Vector};
 
 use crate::base::error::{Error, ErrorKind, Result};
 
-/// Most vectors of one grain.
+/// Most vectors of one grain: [`Session::embed`](crate::Session::embed) and puts of more are `ERR_LIMIT`.
 pub const MAX_VECTORS: usize = 1_024;
 
 /// The vector of a grain, or of a part of it.
+///
+/// ```
+/// use grainstore::embed::{Embedding, Metric};
+///
+/// let vector = Embedding::new("my-model", Metric::Cosine, vec![0.6, 0.8])?.of_chunk(2);
+/// assert_eq!((vector.chunk(), vector.values().len()), (2, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedding {
     pub(crate) space: Space,

@@ -30,6 +30,31 @@ pub(crate) use worker::{EmbeddingBatch, EmbeddingWorker, WakeWriter};
 use crate::base::error::{Error, ErrorKind, Result};
 
 /// Makes vectors of texts, all by one model and of one length.
+///
+/// ```
+/// use grainstore::embed::{Embedder, Metric, Vector};
+/// use grainstore::prelude::*;
+///
+/// struct Lengths; // a real one asks a model
+///
+/// impl Embedder for Lengths {
+///     fn model(&self) -> &str { "lengths" }
+///     fn dimension(&self) -> usize { 2 }
+///     fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>> {
+///         texts.iter().map(|text| Ok(Vector::new(vec![1.0, text.len() as f32])?)).collect()
+///     }
+/// }
+///
+/// # let dir = tempfile::tempdir()?;
+/// let embedder = std::sync::Arc::new(Lengths);
+/// let options = OpenOptions::new().create(true).embedder(embedder, Metric::Cosine);
+/// let store = Store::open(dir.path(), &options)?;
+/// # let session = store.session(SessionOptions::default());
+/// # session.put(BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?)?;
+/// assert!(store.wait_for_vectors(std::time::Duration::from_secs(10))?);
+/// assert_eq!(store.stats()?.serving_model.as_deref(), Some("lengths"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Embedder: Send + Sync {
     /// The name of the model. Vectors of different models are never compared.
     fn model(&self) -> &str;

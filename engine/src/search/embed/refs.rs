@@ -6,7 +6,8 @@ use grainstore_format::container::EmbeddingSummary;
 use grainstore_index::vectors::{Metric, Space};
 use serde::Serialize;
 
-/// A vector that the store has of a grain, with the field names of OMS 7.2.
+/// A vector that the store has of a grain ([`Session::embed`](crate::Session::embed)), with the field names
+/// of OMS 7.2.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct EmbeddingRef {

@@ -105,7 +105,7 @@ pub(crate) struct EmbeddingBatch {
     pub(crate) vectors: Vec<(Sequence, Embedding)>,
 }
 
-/// Progress of an embedder of a store.
+/// Progress of an [`Embedder`](crate::embed::Embedder) of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct EmbeddingStatus {

@@ -17,7 +17,7 @@ pub(crate) struct TextSettings {
     pub(crate) domains: ObserverDomains,
 }
 
-/// Observer types of a domain.
+/// Observer types of a domain ([`OpenOptions::observer_domain`](crate::OpenOptions::observer_domain)).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ObserverDomain {

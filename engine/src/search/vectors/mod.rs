@@ -60,7 +60,7 @@ struct StoreVectorsState {
     outdated: BTreeMap<Space, usize>,
 }
 
-/// Statistics of the vectors of one space.
+/// Statistics of the vectors of one space, in [`Store::stats`](crate::Store::stats).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct VectorSpaceStats {

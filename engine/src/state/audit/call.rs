@@ -42,7 +42,8 @@ pub(crate) struct CallRecord {
     code: Option<String>,
 }
 
-/// The part of an audit entry that describes the CAL call it comes from.
+/// The part of an audit entry, or of one of [`Session::reads`](crate::Session::reads), that describes the CAL
+/// call it comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct AuditedCall {

@@ -14,7 +14,8 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::layout::AuditHead;
 use crate::state::view::View;
 
-/// The signed end of a store's audit chain at some time.
+/// The signed end of a store's audit chain at some time, made by
+/// [`Store::checkpoint`](crate::Store::checkpoint).
 ///
 /// In JSON `store` is 32 and `head` 64 hex digits, `proof` base64. The proof is a COSE_Sign1 without payload
 /// over `"grainstore-checkpoint-v1"`, the store id (16 bytes), the number of entries (u64), the head (32

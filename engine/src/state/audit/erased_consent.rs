@@ -10,7 +10,8 @@ use crate::disk::blob::is_withdrawal;
 const MAX_SCOPES: usize = 64;
 const MAX_SCOPE_CHARS: usize = 64;
 
-/// A consent without its contents; the subject of its entry is its address.
+/// A consent without its contents, in an entry of [`Session::audit`](crate::Session::audit); the subject of
+/// its entry is its address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ErasedConsent {

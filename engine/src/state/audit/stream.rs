@@ -15,7 +15,8 @@ pub(crate) struct StreamRecord {
     pub(crate) given: Option<u64>,
 }
 
-/// The part of an audit entry that describes the event stream of a call.
+/// The part of an audit entry that describes the event stream of a call
+/// ([`Session::stream`](crate::Session::stream)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AuditedStream {

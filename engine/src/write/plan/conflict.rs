@@ -3,10 +3,11 @@
 use grainstore_format::ContentAddress;
 use serde::Serialize;
 
-/// Maximum number of conflicts listed for one import; the rest are counted.
+/// Maximum number of conflicts listed for one [`Session::import`](crate::Session::import); the rest are
+/// counted.
 pub const MAX_CONFLICTS: usize = 100;
 
-/// The subject of a conflict between a file and the store.
+/// The subject of a conflict between a file and the store ([`Session::import`](crate::Session::import)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -27,7 +28,8 @@ pub enum ConflictSubject {
     Grain,
 }
 
-/// A grain for which the store keeps another statement than the file's.
+/// A grain for which the store keeps another statement than the file's
+/// ([`Session::import`](crate::Session::import)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Conflict {

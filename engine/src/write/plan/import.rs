@@ -18,8 +18,8 @@ use super::protection::parent_addresses;
 use super::roots::merge_roots;
 use super::supersede::{known_since, supersession_record};
 use super::withdrawal::{
-    GRANTED_ANEW, SUCCESSOR_GONE, Withdrawer, check_fits_grant, is_withdrawn_by_third_party,
-    withdrawal_rules, withdrawn_grant,
+    GRANTED_ANEW, KnownWithdrawal, SUCCESSOR_GONE, Withdrawer, check_fits_grant,
+    is_withdrawn_by_third_party, withdrawal_rules, withdrawn_grant,
 };
 use super::{
     PreparedGrain, Principal, StateChange, UncommittedLog, WritePlan, implicit_supersession,
@@ -329,22 +329,24 @@ impl<'v> WritePlan<'v> {
         row: GrainRow,
         (prepared, author): (&PreparedGrain, &Principal),
     ) -> Result<ClaimDecision> {
-        let named = row.sequence;
-        let (head, row, fits) = self.withdrawal_target(claim.address, row, &prepared.grain)?;
+        let grant = self.grant_versions(claim.address, row)?;
+        let sequence = self.locate(&by)?;
         let who = Withdrawer::of(prepared, author);
+        let known = KnownWithdrawal { grain: &prepared.grain, sequence, who };
         let stays = |rule, is_protected, why: String| {
             Ok(ClaimDecision::Rejected { rules: vec![rule], is_protected, why })
         };
-        match fits {
+        match grant.check_fits(&prepared.grain) {
             Err(error) => stays("withdrawal", true, error.to_string()),
-            Ok(()) if !self.has_effect(&by, named, (&head, &row), who)? => {
+            Ok(()) if !self.has_effect(&known, &grant, author)? => {
                 stays("earlier", false, "it was withdrawn before".to_owned())
             }
-            Ok(()) => Ok(ClaimDecision::Allowed {
-                rules: withdrawal_rules(&row),
-                row,
-                needs_review: who == Withdrawer::ThirdParty,
-            }),
+            Ok(()) => {
+                let (_, row) = grant.last;
+                let rules = withdrawal_rules(&row);
+                let needs_review = who == Withdrawer::ThirdParty;
+                Ok(ClaimDecision::Allowed { row, rules, needs_review })
+            }
         }
     }
 
@@ -497,13 +499,15 @@ impl<'v> WritePlan<'v> {
         let (address, withdrawal) =
             self.with_grain(sequence, |address, grain| Ok((address, grain.to_grain()?)))?;
         let who = Withdrawer::of_grain(&withdrawal, signer, author);
+        let by_third_party = who == Withdrawer::ThirdParty;
         if sequence > before {
-            self.mark_for_review(sequence, who == Withdrawer::ThirdParty)?;
+            // The operator's file tells whose it was.
+            let marked = author.is_store_operator() && self.state(sequence)?.needs_review;
+            self.set_mark(sequence, by_third_party || marked)?;
         }
         let Some((grant, row)) = self.grant_of(&withdrawal, author)? else { return Ok(()) };
-        let named = row.sequence;
-        let (grant, row, fits) = self.withdrawal_target(grant, row, &withdrawal)?;
-        match fits {
+        let grant = self.grant_versions(grant, row)?;
+        match grant.check_fits(&withdrawal) {
             Ok(()) => {}
             Err(error) if is_refusal(&error) => {
                 conflicts.record(address, ConflictSubject::Withdrawal, error.to_string());
@@ -511,11 +515,11 @@ impl<'v> WritePlan<'v> {
             }
             Err(error) => return Err(error),
         }
-        if self.has_effect(&address, named, (&grant, &row), who)? {
-            if row.sequence > before {
-                self.end_without_record(&row, address)?;
-            } else {
-                self.end_withdrawn((&grant, &row), address, author)?;
+        let known = KnownWithdrawal { grain: &withdrawal, sequence: Some(sequence), who };
+        if self.has_effect(&known, &grant, author)? {
+            self.end_withdrawn(&grant, address, author)?;
+            if sequence <= before {
+                self.set_mark(sequence, by_third_party)?;
             }
         }
         Ok(())

@@ -27,14 +27,14 @@ fn shown(session: &Session, world: &World, beside: &TempDir) -> BTreeSet<String>
     let known: Vec<_> = world.of_ann.iter().chain(&world.of_bob).copied().collect();
     let batch = session.get_batch(&known).unwrap();
     seen.extend(batch.into_iter().flatten().map(|stored| stored.address.to_string()));
-    let lens = GraphOptions::default();
+    let options = GraphOptions::default();
     for address in &known {
         let prefix: String = address.to_string().chars().take(16).collect();
         seen.extend(session.resolve(&prefix, 9).unwrap().iter().map(ToString::to_string));
         let versions = session.history(address).unwrap_or_default();
         seen.extend(versions.iter().map(|version| version.address.to_string()));
         for relatives in
-            [session.ancestry(address, 9, 9, &lens), session.children(address, 9, &lens)]
+            [session.ancestry(address, 9, 9, &options), session.children(address, 9, &options)]
         {
             seen.insert(format!("{relatives:?}"));
         }
@@ -44,7 +44,7 @@ fn shown(session: &Session, world: &World, beside: &TempDir) -> BTreeSet<String>
     let latest = session.latest("s", "likes").unwrap();
     seen.extend(latest.map(|stored| stored.address.to_string()));
     seen.insert(format!("{:?}", session.neighbours("s", &EdgeQuery::default()).unwrap()));
-    seen.insert(format!("{:?}", session.thread_of_session("s1", &lens).unwrap()));
+    seen.insert(format!("{:?}", session.thread_of_session("s1", &options).unwrap()));
     session.export(beside.path().join("all.mg"), &every, &ExportOptions::default()).unwrap();
     for bytes in files(beside.path()).into_values() {
         seen.insert(String::from_utf8_lossy(&bytes).into_owned());

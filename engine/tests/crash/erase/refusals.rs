@@ -195,6 +195,26 @@ fn only_the_operator_erases_and_a_user_where_the_store_lets_them() {
 }
 
 #[test]
+fn a_grain_with_an_empty_user_is_nobodys_own() {
+    let dir = TempDir::new().unwrap();
+    let options = OpenOptions::new().create(true).clock(clock_at(NOW)).operator("did:web:boss");
+    let store = Store::open(dir.path(), &options.users_erase_themselves(true)).unwrap();
+    let empty = r#", "user_id": """#;
+    let address = put(&operator(&store), belief("", "tea", 1, empty));
+    for user in ["", ANN] {
+        let session = store.session(SessionOptions {
+            actor: Some("did:web:agent".to_owned()),
+            user_id: Some(user.to_owned()),
+            ..SessionOptions::default()
+        });
+        for how in [EraseOptions::new(), EraseOptions::new().dry_run(true)] {
+            assert_eq!(code(session.erase(&address, "x", &how)), "ERR_ACCESS", "{user:?}");
+        }
+    }
+    assert_eq!(operator(&store).erase(&address, "x", &EraseOptions::new()).unwrap().erased, 1);
+}
+
+#[test]
 fn an_erasure_needs_a_user_and_a_reason() {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());

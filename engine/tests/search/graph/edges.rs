@@ -78,9 +78,9 @@ fn superseded_edges_are_there_on_request_only() {
     let old = place.edge("a", "lives in", "b");
     place.supersede(&old, &edge("a", "lives in", "c"));
     let objects = |include_superseded| {
-        let lens = GraphOptions { include_superseded, ..GraphOptions::default() };
+        let options = GraphOptions { include_superseded, ..GraphOptions::default() };
         let found =
-            place.session.neighbours("a", &EdgeQuery { lens, ..EdgeQuery::default() }).unwrap();
+            place.session.neighbours("a", &EdgeQuery { options, ..EdgeQuery::default() }).unwrap();
         let mut objects: Vec<_> = found.items.into_iter().map(|edge| edge.object).collect();
         objects.sort_unstable();
         objects
@@ -108,8 +108,8 @@ fn a_walk_stops_when_it_is_told_to() {
     place.session.put(grain_of(&edge("a", "knows", "b"))).unwrap();
     let cancel = CancelHandle::new();
     cancel.cancel();
-    let lens = GraphOptions { cancel, ..GraphOptions::default() };
-    let walk = EdgeQuery { lens, ..EdgeQuery::default() };
+    let options = GraphOptions { cancel, ..GraphOptions::default() };
+    let walk = EdgeQuery { options, ..EdgeQuery::default() };
     assert_eq!(code(place.session.neighbours("a", &walk)), "ERR_TIMEOUT");
     assert_eq!(code(place.session.paths("a", "b", 3, &walk)), "ERR_TIMEOUT");
 }

@@ -83,7 +83,7 @@ fn claims_elsewhere_and_of_other_kinds_are_none() {
     place.put(&at(good(), "relation", json!("owned_by")));
     assert_eq!(name(&place.session.owner(AGENT).unwrap()), Some("Example Corp"));
     assert_eq!(name(&place.within("agent").owner(AGENT).unwrap()), Some("Example Corp"));
-    assert_eq!(place.within("elsewhere").owner(AGENT).unwrap(), nobody, "out of sight");
+    assert_eq!(place.within("elsewhere").owner(AGENT).unwrap(), nobody, "out of reader");
 }
 
 #[test]

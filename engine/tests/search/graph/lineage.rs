@@ -75,7 +75,7 @@ fn superseded_ancestors_are_walked_through_and_listed_on_request() {
     assert_eq!(addresses(&found), [(second, 1), (first, 2)]);
     assert_eq!(found.items[0].state.superseded_by, Some(third));
     let children =
-        |lens: &GraphOptions| addresses(&place.session.children(&first, 10, lens).unwrap());
+        |options: &GraphOptions| addresses(&place.session.children(&first, 10, options).unwrap());
     assert_eq!(children(&GraphOptions::default()), []);
     assert_eq!(children(&all), [(second, 1)]);
 }

@@ -96,8 +96,8 @@ fn neither_superseded_edges_nor_other_namespaces_are_on_the_way() {
     let old = place.edge("a", "lives in", "d");
     place.supersede(&old, &edge("a", "lives in", "e"));
     assert_eq!(paths(&place.session, "a", "d", 1, &EdgeQuery::default()).len(), 0);
-    let lens = GraphOptions { include_superseded: true, ..GraphOptions::default() };
-    let walk = EdgeQuery { lens, ..EdgeQuery::default() };
+    let options = GraphOptions { include_superseded: true, ..GraphOptions::default() };
+    let walk = EdgeQuery { options, ..EdgeQuery::default() };
     assert_eq!(paths(&place.session, "a", "d", 1, &walk).len(), 1);
 }
 
@@ -123,8 +123,8 @@ fn a_search_that_would_fill_the_memory_is_refused() {
         for hub in ["one", "other"] {
             fan(&place, hub, MAX_NODES);
         }
-        let lens = GraphOptions { cancel: CancelHandle::new(), ..GraphOptions::default() };
-        let walk = EdgeQuery { lens, ..EdgeQuery::default() };
+        let options = GraphOptions { cancel: CancelHandle::new(), ..GraphOptions::default() };
+        let walk = EdgeQuery { options, ..EdgeQuery::default() };
         let refused = place.session.paths("one", "other", MAX_HOPS, &walk).unwrap_err();
         assert_eq!(refused.code(), "ERR_LIMIT");
         assert!(refused.hint().contains("fewer hops"), "{}", refused.hint());

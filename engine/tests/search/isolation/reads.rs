@@ -227,20 +227,20 @@ pub(crate) const READS: &[Read] = reads! {
         });
     };
     "ancestry" Grain ["ancestry"] |on, told| {
-        told.outcome(on.session.ancestry(&on.address, 9, 99, &lens()), relatives);
+        told.outcome(on.session.ancestry(&on.address, 9, 99, &graph_options()), relatives);
     };
     "children" Grain ["children"] |on, told| {
-        told.outcome(on.session.children(&on.address, 99, &lens()), relatives);
+        told.outcome(on.session.children(&on.address, 99, &graph_options()), relatives);
     };
     "related" Grain ["related"] |on, told| {
-        told.outcome(on.session.related(&on.address, None, 99, &lens()), |told, found| {
+        told.outcome(on.session.related(&on.address, None, 99, &graph_options()), |told, found| {
             found.items.iter().for_each(|one| told.grain(one.address));
         });
     };
     "thread" Grain ["thread", "thread_from_state"] |on, told| {
         for thread in [
-            on.session.thread(&on.address, &lens()),
-            on.session.thread_from_state(&on.address, &lens()),
+            on.session.thread(&on.address, &graph_options()),
+            on.session.thread_from_state(&on.address, &graph_options()),
         ] {
             told.outcome(thread, |told, thread| {
                 thread.messages.iter().for_each(|message| told.grain(message.address));
@@ -249,7 +249,7 @@ pub(crate) const READS: &[Read] = reads! {
         }
     };
     "thread_of_session" Everything ["thread_of_session"] |on, told| {
-        told.outcome(on.session.thread_of_session("talk", &lens()), |told, thread| {
+        told.outcome(on.session.thread_of_session("talk", &graph_options()), |told, thread| {
             told.shown = Some(BTreeSet::new());
             thread.messages.iter().for_each(|message| told.grain(message.address));
             told.debug(&thread);
@@ -310,7 +310,7 @@ fn near() -> Near {
     Near { model: None, values: vec![1.0, 2.0].into() }
 }
 
-fn lens() -> GraphOptions {
+fn graph_options() -> GraphOptions {
     GraphOptions { include_superseded: true, ..GraphOptions::default() }
 }
 

@@ -264,7 +264,7 @@ fn a_grant_in_a_file_that_was_withdrawn_here_before_ends_when_it_comes() {
     assert_eq!(place.state(&of).superseded_by, Some(address(&renewed)));
     assert_eq!(place.state(&address(&renewed)).superseded_by, Some(by), "its last version ends");
     let told = place.audit(before);
-    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(told.len(), 3, "{told:?}");
     place.verify();
     let alone = Place::new();
     let by = alone.session.put(withdrawal(3000, &of)).unwrap().address();

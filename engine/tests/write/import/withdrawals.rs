@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use grainstore::format::container::Compression;
 use grainstore::{
-    ContentAddress, EpochMs, ManualClock, OpenOptions, Session, SessionOptions, Store,
-    VerificationStatus,
+    ContentAddress, EpochMs, GrainState, ImportOptions, ManualClock, OpenOptions, Session,
+    SessionOptions, Store, VerificationStatus,
 };
 use tempfile::TempDir;
 
-use crate::import::kit::{Place, Stated, address, belief, blob, container, grain, superseded};
+use crate::import::kit::{
+    Place, Stated, address, belief, blob, container, grain, key, signed, state, superseded,
+};
 
 const DAY: i64 = 86_400_000;
 const NOW: i64 = 1_800_000_000_000;
@@ -42,7 +45,7 @@ fn place() -> (Place, Arc<ManualClock>) {
 fn imports(place: &Place, by: &str, entries: &[Vec<u8>], stated: &[Stated]) {
     let file = place.dir.path().join("withdrawn.mg");
     std::fs::write(&file, container(entries, stated)).unwrap();
-    acting(&place.store, by).import([file], &grainstore::ImportOptions::default()).unwrap();
+    acting(&place.store, by).import([file], &ImportOptions::default()).unwrap();
 }
 
 /// A grant, what ends with it, and a file by a stranger that says it was withdrawn long ago.
@@ -411,4 +414,115 @@ fn what_was_granted_anew_over_an_erased_version_is_not_swept() {
     assert_eq!(place.session.sweep().unwrap().erased, 0);
     assert_eq!(shown(&place, &rests), Ok(()));
     place.verify();
+}
+
+/// A session that withdraws or grants as the subject of the consent.
+fn subject(place: &Place) -> Session {
+    acting(&place.store, "did:web:ann")
+}
+
+#[test]
+fn a_withdrawal_that_changed_nothing_ends_no_grant_given_since() {
+    let (place, clock) = place();
+    let grant = place.session.put(consent(1000, "")).unwrap().address();
+    let taken = subject(&place).put(withdrawal(3000, &grant)).unwrap().address();
+    let second = withdrawal(3500, &grant);
+    subject(&place).put(second.clone()).unwrap();
+    let anew = subject(&place).supersede(&taken, consent(4000, ""), Some("she agreed again"));
+    let anew = anew.unwrap();
+    let rests = place.session.put(belief("tea", 4500, &cascades(&grant))).unwrap().address();
+    let (export, _) = place.export("all.mg", Compression::None);
+    acting(&place.store, STRANGER).put(second.clone()).unwrap();
+    imports(&place, STRANGER, &[blob(&second)], &[]);
+    subject(&place).put(second.clone()).unwrap();
+    imports(&place, HOST, &[blob(&second)], &[]);
+    place.session.import([&export], &ImportOptions::default()).unwrap();
+    assert!(place.state(&anew).is_current());
+    // Elsewhere, too, where all of it comes at once.
+    let (other, _) = self::place();
+    other.session.import([&export], &ImportOptions::default()).unwrap();
+    for place in [&place, &other] {
+        assert_eq!(place.session.sweep().unwrap().erased, 0);
+        assert_eq!(shown(place, &rests), Ok(()));
+        place.verify();
+    }
+    // A fresh one is another matter.
+    subject(&place).put(withdrawal(5000, &grant)).unwrap();
+    clock.set(EpochMs::new(NOW + 1));
+    assert_eq!(place.session.sweep().unwrap().erased, 1);
+}
+
+#[test]
+fn a_withdrawal_without_effect_stands_in_the_way_of_no_other() {
+    let (place, _) = place();
+    let granted = consent(1000, "");
+    let to_come = address(&granted);
+    // A stranger's withdrawal of what is to come replaces another consent between the two.
+    let stranger = acting(&place.store, STRANGER);
+    let other = stranger.put(consent(500, "")).unwrap().address();
+    let named = format!(r#", "is_withdrawal": true, "prior_consent": "{to_come}""#);
+    let shadow = consent(600, &format!(r#"{named}, "derived_from": ["{other}"]"#));
+    stranger.supersede(&other, shadow, Some("why")).unwrap();
+    let taken = subject(&place).put(withdrawal(3000, &to_come)).unwrap().address();
+    place.session.put(granted).unwrap();
+    assert_eq!(place.state(&to_come).superseded_by, Some(taken));
+}
+
+#[test]
+fn what_was_granted_anew_in_time_is_kept_where_the_operator_imports_it() {
+    let (place, clock) = place();
+    let grant = place.session.put(consent(1000, "")).unwrap().address();
+    let rests = place.session.put(belief("tea", 2000, &cascades(&grant))).unwrap().address();
+    let taken = acting(&place.store, STRANGER).put(withdrawal(3000, &grant)).unwrap().address();
+    subject(&place).supersede(&taken, consent(4000, ""), Some("she agreed again")).unwrap();
+    let (export, _) = place.export("all.mg", Compression::None);
+    let (other, others_clock) = self::place();
+    other.session.import([&export], &ImportOptions::default()).unwrap();
+    for (place, clock) in [(&place, &clock), (&other, &others_clock)] {
+        clock.set(EpochMs::new(NOW + 40 * DAY));
+        assert_eq!(place.session.sweep().unwrap().erased, 0);
+        assert_eq!(shown(place, &rests), Ok(()));
+        place.verify();
+    }
+}
+
+#[test]
+fn the_audit_log_leads_over_erased_versions_of_an_imported_consent() {
+    let (place, _) = place();
+    let grant = consent(1000, "");
+    let parent = format!(r#", "user_id": "mallory", "derived_from": ["{}"]"#, address(&grant));
+    let (renewed, taken) = (consent(2500, &parent), withdrawal(3000, &address(&grant)));
+    let rests = belief("tea", 2000, &cascades(&address(&grant)));
+    let entries = [&grant, &renewed, &taken, &rests].map(blob);
+    let stated = [
+        superseded(address(&grant), address(&renewed), 2500),
+        superseded(address(&renewed), address(&taken), 3000),
+    ];
+    imports(&place, HOST, &entries, &stated);
+    place.verify();
+    place.session.hold(&address(&rests), "asked").unwrap();
+    place.session.erase_user("mallory", "asked", &grainstore::EraseOptions::new()).unwrap();
+    place.session.lift_hold(&address(&rests), "over", None).unwrap();
+    assert_eq!(place.session.sweep().unwrap().erased, 1);
+    assert_eq!(shown(&place, &address(&rests)), Err("ERR_ERASED"));
+    place.verify();
+}
+
+#[test]
+fn no_file_marks_a_withdrawal_that_its_subject_signed() {
+    let (place, _) = place();
+    let parties = format!(
+        r#""type": "consent", "subject_did": "{}", "grantee_did": "did:web:shop", "scope": ["store"]"#,
+        key(7).did()
+    );
+    let grant = grain(&format!(r#"{parties}, "is_withdrawal": false, "created_at": 1000"#));
+    let grant = place.session.put(grant).unwrap().address();
+    let rests = place.session.put(belief("tea", 2000, &cascades(&grant))).unwrap().address();
+    let taken = format!(r#""is_withdrawal": true, "prior_consent": "{grant}", "created_at": 3000"#);
+    let (envelope, of) = signed(&grain(&format!("{parties}, {taken}")), 7);
+    let marked = GrainState { needs_review: true, ..GrainState::default() };
+    imports(&place, STRANGER, &[envelope], &[state(of, marked)]);
+    assert!(!place.state(&of).needs_review);
+    assert_eq!(shown(&place, &rests), Err("ERR_WITHDRAWN"));
+    assert_eq!(place.session.sweep().unwrap().erased, 1);
 }

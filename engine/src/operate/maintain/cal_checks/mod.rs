@@ -95,6 +95,17 @@ impl Store {
     /// Runs the self-checks of CAL: one finding each, under its name in the standard. Writes only the entry
     /// that every call leaves, since one of the checks makes a real call and looks for it.
     ///
+    /// ```
+    /// use grainstore::Health;
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// assert!(store.check_cal()?.iter().all(|finding| finding.health != Health::Bad));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY` if the audit log cannot be read.
     pub fn check_cal(&self) -> Result<Vec<Finding>> {

@@ -19,6 +19,15 @@ use crate::state::truth::Truth;
 /// missing or damaged and its log is damaged too. The index is one problem then,
 /// [`ProblemKind::IndexUnreadable`], and the truth is checked as usual.
 ///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// Store::open(dir.path(), &OpenOptions::new().create(true))?.close()?;
+/// let report = grainstore::verify(dir.path(), &OpenOptions::new(), true)?;
+/// assert!(report.ok, "{:?}", report.problems);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// `ERR_NOT_FOUND`, `ERR_BUSY`, `ERR_STORE_VERSION`, `ERR_IO`; `ERR_INTEGRITY` if not even the file of the
 /// truth can be opened. Other damage is reported in the result.

@@ -76,6 +76,19 @@ impl Store {
     /// checks a sample instead. Reads and writes continue, except while the tail is folded (and, in full, the
     /// file copied).
     ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// session.put(grain)?;
+    /// let report = store.verify(true)?;
+    /// assert!(report.ok, "{:?}", report.problems);
+    /// assert_eq!(report.checked.map(|checked| checked.grains), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `ERR_IO`, or the error that ended writing. Damage is reported in the result.
     pub fn verify(&self, full: bool) -> Result<VerifyReport> {

@@ -8,14 +8,14 @@ use serde::Serialize;
 
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 
-/// Most problems that one verification lists; the rest are counted.
+/// Most problems that one [`Store::verify`](crate::Store::verify) lists; the rest are counted.
 pub const MAX_PROBLEMS: usize = 100;
 /// Most bytes of a key that are shown.
 const MAX_KEY_BYTES: usize = 64;
 /// Most bytes in the text of one problem.
 const MAX_DETAIL_BYTES: usize = 500;
 
-/// Kind of a problem.
+/// Kind of a problem that [`Store::verify`](crate::Store::verify) finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -56,7 +56,7 @@ pub enum ProblemKind {
     IndexWrong,
 }
 
-/// One problem.
+/// One problem that [`Store::verify`](crate::Store::verify) found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Problem {
@@ -69,7 +69,7 @@ pub struct Problem {
     pub detail: String,
 }
 
-/// Counts of what a verification has checked.
+/// Counts of what [`Store::verify`](crate::Store::verify) has checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct VerifyCounts {
@@ -120,7 +120,7 @@ impl Problem {
     }
 }
 
-/// The result of a verification.
+/// The result of [`Store::verify`](crate::Store::verify).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct VerifyReport {

@@ -9,7 +9,8 @@ use crate::state::view::View;
 use crate::state::visibility::Visibility;
 use crate::write::plan::{is_earlier_end, prevails};
 
-/// Most claims about stored grains, and better signatures of such, in one import.
+/// Most claims about stored grains, and better signatures of such, in one
+/// [`Session::import`](crate::Session::import); `ERR_LIMIT` beyond.
 pub const MAX_IMPORT_CLAIMS: usize = 100_000;
 
 /// A claim as a manifest states it.

@@ -6,7 +6,8 @@
 //! - `stage`: the second pass, on the writer thread, in one transaction. `staging`: its tables.
 //!
 //! Memory does not grow with the number of grains, except for 8 bytes for each grain that derives from
-//! another or restricts its replacement, and 4 for each signed one.
+//! another or restricts its replacement, 4 for each signed one, about 40 for each consent and some 200 more for
+//! one that another replaced, and each user's id.
 
 mod arrivals;
 mod check;
@@ -38,7 +39,7 @@ const REFUSED_IMPORT: AuditOperation = AuditOperation::Import(ImportSummary::EMP
 /// Most restarts of an import because of concurrent writes to the grains in its files.
 const MAX_ATTEMPTS: usize = 8;
 
-/// Options of an import.
+/// Options of [`Session::import`].
 #[derive(Clone, Default)]
 pub struct ImportOptions<'p> {
     /// Cancels the import, up to its commit.
@@ -53,7 +54,7 @@ impl std::fmt::Debug for ImportOptions<'_> {
     }
 }
 
-/// The result of an import.
+/// The result of [`Session::import`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ImportReport {
@@ -78,6 +79,23 @@ impl Session {
     ///
     /// Everything is checked before anything is written. Other writes wait while the grains are written;
     /// reads do not.
+    ///
+    /// ```
+    /// use grainstore::{ExportOptions, ImportOptions};
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path().join("memory"), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// # let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// # session.put(grain)?;
+    /// let file = dir.path().join("all.mg");
+    /// session.export(&file, &Query::default(), &ExportOptions::default())?;
+    /// let other = Store::open(dir.path().join("other"), &OpenOptions::new().create(true))?;
+    /// let report = other.session(SessionOptions::default()).import([&file], &ImportOptions::default())?;
+    /// assert_eq!((report.added, report.duplicate), (1, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// With the file and the position in it: the codes of OMS section 19 for a damaged file or an invalid

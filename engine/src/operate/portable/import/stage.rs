@@ -3,14 +3,14 @@
 //!
 //! The order is chosen so that no order in a file lets a claim bypass a policy: first the grains, except
 //! those claimed to supersede stored ones; then the states of new grains; their roots; the claims, each
-//! judged with all of that in sight; grains that would replace another without a claim; withdrawals of
+//! judged with all of that in reader; grains that would replace another without a claim; withdrawals of
 //! consent.
 //!
 //! Sequences of the log have no gap, so grains to be left out are found first, and the pass is restarted
 //! without them.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use grainstore_cal::CancelHandle;
 use grainstore_format::container::{Container, ContainerEntry, ManifestEntry, ReadAt};
@@ -77,6 +77,7 @@ pub(super) fn stage<S: ReadAt>(
         protecting: Vec::new(),
         withdrawals: Vec::new(),
         grants: Vec::new(),
+        consents: Vec::new(),
         left_out,
         deriving: Vec::new(),
         suspects: Vec::new(),
@@ -98,6 +99,7 @@ pub(super) fn stage<S: ReadAt>(
         return Ok(None);
     }
     stage.apply_withdrawals()?;
+    stage.record_consents()?;
     for (name, container) in &files.files {
         container.recheck().map_err(|error| input_error(name, error))?;
     }
@@ -117,6 +119,8 @@ struct ImportStage<'s> {
     withdrawals: Vec<Sequence>,
     /// New grants of consent.
     grants: Vec<ContentAddress>,
+    /// New consents, grants and withdrawals.
+    consents: Vec<Sequence>,
     /// Grains to leave out, since they would replace others without asking their policies.
     left_out: &'s ExcludedGrains,
     /// New grains that derive from others.
@@ -208,6 +212,9 @@ impl ImportStage<'_> {
         }
         if withdraws {
             self.withdrawals.push(sequence);
+        }
+        if entry.grain().grain_type() == GrainType::Consent {
+            self.consents.push(sequence);
         }
         if declares_hold {
             let state = GrainState { held: true, ..GrainState::default() };
@@ -396,9 +403,14 @@ impl ImportStage<'_> {
             let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.write_txn.refusals)?;
             self.write_outcome(outcome)?;
             for (by, _) in chunk {
+                let Some(new) = successors.get(by) else { continue };
+                let Some(sequence) = self.staging.sequence_of(by)? else { continue };
                 // One that a file names as successor of something else still ends its grant.
-                if successors.get(by).is_some_and(|new| is_withdrawal_grain(&new.prepared.grain)) {
-                    self.withdrawals.extend(self.staging.sequence_of(by)?);
+                if is_withdrawal_grain(&new.prepared.grain) {
+                    self.withdrawals.push(sequence);
+                }
+                if new.prepared.grain.grain_type() == GrainType::Consent {
+                    self.consents.push(sequence);
                 }
             }
         }
@@ -449,6 +461,25 @@ impl ImportStage<'_> {
             }
             let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.write_txn.refusals)?;
             self.write_outcome(outcome)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the audit records of what took the place of new consents.
+    fn record_consents(&mut self) -> Result<()> {
+        let consents = std::mem::take(&mut self.consents);
+        if consents.is_empty() {
+            return Ok(());
+        }
+        let recorded = self.audit.iter().filter(|record| record.is_supersession());
+        let recorded: BTreeSet<_> = recorded.map(|record| record.subjects.clone()).collect();
+        for chunk in consents.chunks(CHUNK_ITEMS) {
+            let mut plan = self.plan()?;
+            for at in chunk {
+                plan.record_stated_supersession(*at, &recorded, self.author)?;
+            }
+            self.audit.append(&mut plan.audit);
+            self.cancel.check().map_err(ScanError::Stopped)?;
         }
         Ok(())
     }

@@ -229,8 +229,9 @@ fn last_change(directory: &Path) -> Option<SystemTime> {
     times.max()
 }
 
-/// The public items that rustdoc lists, as `kind path`; `None` without documentation of this code.
-fn items_of(library: &str) -> Option<BTreeSet<String>> {
+/// The public items that rustdoc lists, each the path of its page without the ending; `None` without documentation of
+/// this code.
+fn pages_of(library: &str) -> Option<BTreeSet<String>> {
     let page = rustdoc()?.join(library).join("all.html");
     let folder = match library {
         "grainstore" => "engine",
@@ -242,14 +243,53 @@ fn items_of(library: &str) -> Option<BTreeSet<String>> {
     }
     let text = std::fs::read_to_string(page).ok()?;
     let links = text.split("<li><a href=\"").skip(1);
-    let items = links.filter_map(|rest| {
-        let link = rest.split_once(".html\"")?.0;
+    Some(links.filter_map(|rest| Some(rest.split_once(".html\"")?.0.to_owned())).collect())
+}
+
+/// The public items that rustdoc lists, as `kind path`.
+fn items_of(library: &str) -> Option<BTreeSet<String>> {
+    let items = pages_of(library)?;
+    let named = items.iter().filter_map(|link| {
         let (modules, item) = link.rsplit_once('/').unwrap_or(("", link));
         let (kind, name) = item.split_once('.')?;
         let path = [modules.replace('/', "::").as_str(), name].join("::");
         Some(format!("{kind} {}", path.trim_start_matches("::")))
     });
-    Some(items.collect())
+    Some(named.collect())
+}
+
+/// Whether a page has an example.
+fn has_example(page: &Path) -> bool {
+    std::fs::read_to_string(page).is_ok_and(|text| text.contains("class=\"example-wrap\""))
+}
+
+/// The page of an item has an example, or its text a link to a page that has one.
+#[test]
+fn every_public_item_has_an_example_or_a_link_to_one() {
+    let mut without = Vec::new();
+    for library in LIBRARIES {
+        let (Some(items), Some(root)) = (pages_of(library), rustdoc()) else {
+            println!(
+                "skipped: no documentation of this code; `cargo doc --workspace --no-deps` makes it"
+            );
+            return;
+        };
+        for item in items {
+            let page = root.join(library).join(format!("{item}.html"));
+            let text = std::fs::read_to_string(&page).expect("a page of rustdoc");
+            let folder = page.parent().expect("a folder of pages");
+            let described = text.split("class=\"docblock\"").nth(1).unwrap_or_default();
+            let described = described.split("</details>").next().unwrap_or_default();
+            let mut links = described.split("href=\"").skip(1).filter_map(|link| {
+                let link = link.split(['"', '#']).next()?;
+                link.ends_with(".html").then(|| folder.join(link))
+            });
+            if !has_example(&page) && !links.any(|link| has_example(&link)) {
+                without.push(format!("{library}/{item}"));
+            }
+        }
+    }
+    assert_eq!(without, Vec::<String>::new());
 }
 
 /// The list changes with the code, so that nothing becomes public or goes away unnoticed.

@@ -207,7 +207,14 @@ fn ended_grains(
 ) -> Result<BTreeMap<ContentAddress, ConsentEnd>> {
     let mut found: BTreeMap<ContentAddress, ConsentEnd> = BTreeMap::new();
     let grace_ms = i64::from(days).saturating_mul(DAY_MS);
-    let mut endings = Endings { view, now, grace_ms, listed: Vec::new(), later: BTreeMap::new() };
+    let mut endings = Endings {
+        view,
+        now,
+        grace_ms,
+        listed: Vec::new(),
+        later: BTreeMap::new(),
+        imports: ImportedSteps::new(),
+    };
     let consents = IndexLookup::Type(GrainType::Consent);
     for posting in
         view.index().scan(&Scope::All, &consents, TimeRange::default(), TimeOrder::Oldest)?
@@ -256,7 +263,12 @@ struct Endings<'v> {
     /// Each with the index of the one after it of the same consent.
     listed: Vec<(ConsentEnd, Option<usize>)>,
     later: BTreeMap<Sequence, LaterSteps>,
+    imports: ImportedSteps,
 }
+
+/// The supersessions that each import recorded, by the sequence of its audit entry and the two grains: the states of
+/// all its grains name that one entry.
+type ImportedSteps = BTreeMap<u64, BTreeMap<[ContentAddress; 2], AuditEntry>>;
 
 /// What became of a consent after one of its versions.
 #[derive(Debug, Clone, Copy, Default)]
@@ -281,7 +293,7 @@ impl Endings<'_> {
             if let Some(known) = self.later.get(&at) {
                 break *known;
             }
-            let next = step(self.view, at, self.now)?;
+            let next = step(self.view, at, self.now, &mut self.imports)?;
             let Some(next) = next.filter(|next| passed.insert(next.to)) else {
                 break LaterSteps::default();
             };
@@ -332,12 +344,19 @@ impl Endings<'_> {
 /// What took the place of the version at a place of the log, as far as it is here. A withdrawal that was
 /// erased since has ended the grant all the same, and nobody knows that it was one. After a version that was erased
 /// the audit log tells how it went on.
-fn step(view: &View, from: Sequence, now: EpochMs) -> Result<Option<Step>> {
+fn step(
+    view: &View,
+    from: Sequence,
+    now: EpochMs,
+    imports: &mut ImportedSteps,
+) -> Result<Option<Step>> {
     let StateRecord { state, ended_by_entry: since } = view.state_record_at(from)?;
     let Some(next) = state.superseded_by else { return Ok(None) };
     let old = view.with_blob(from, |blob| Ok(ContentAddress::of(blob)))?;
     let (to, stated, entry) = match view.sequence_of(&next)? {
-        Some(to) => (to, state.system_valid_to, entry_of(view, since, (from, to), (&old, &next))?),
+        Some(to) => {
+            (to, state.system_valid_to, entry_of(view, since, (from, to), (&old, &next), imports)?)
+        }
         None if view.has_erased_grain(&next)? => match version_after(view, next, since)? {
             Some((to, entry)) => (to, Some(entry.time), Some(entry)),
             None => return Ok(None),
@@ -394,7 +413,11 @@ fn entry_of(
     since: u64,
     (from, to): (Sequence, Sequence),
     (old, by): (&ContentAddress, &ContentAddress),
+    imports: &mut ImportedSteps,
 ) -> Result<Option<AuditEntry>> {
+    if let Some(entry) = recorded_step(view, since, [*old, *by], imports)? {
+        return Ok(Some(entry));
+    }
     if let Some(entry) = view.supersession_entry(since, old, by)? {
         return Ok(Some(entry));
     }
@@ -409,6 +432,41 @@ fn entry_of(
         }
     }
     audit.get(since)?.map(|entry| view.decode_audit_entry(entry.value())).transpose()
+}
+
+/// The entry of an import about one grain that took the place of another, where `since` is the entry of the import.
+fn recorded_step(
+    view: &View,
+    since: u64,
+    pair: [ContentAddress; 2],
+    imports: &mut ImportedSteps,
+) -> Result<Option<AuditEntry>> {
+    if let Some(recorded) = imports.get(&since) {
+        return Ok(recorded.get(&pair).cloned());
+    }
+    let mut recorded = BTreeMap::new();
+    let mut imported_at = None;
+    for row in view.audit()?.range(since..layout::AUDIT_HEAD)? {
+        let entry = view.decode_audit_entry(row?.1.value())?;
+        // Entries of one commit have one time, and that of an import is the first.
+        if *imported_at.get_or_insert(entry.time) != entry.time
+            || (entry.sequence == since && entry.import.is_none())
+        {
+            break;
+        }
+        if let [old, new] = *entry.subjects.as_slice()
+            && entry.is_supersession()
+        {
+            recorded.entry([old, new]).or_insert(entry);
+        }
+    }
+    // Of other entries the one of the supersession is the first, or soon after.
+    if imported_at.is_none() || recorded.is_empty() {
+        return Ok(None);
+    }
+    let found = recorded.get(&pair).cloned();
+    imports.insert(since, recorded);
+    Ok(found)
 }
 
 /// Whether an audit entry tells that a grain came, or took the place of another.

@@ -24,6 +24,9 @@ pub(crate) trait UncommittedLog {
     /// Returns the roots at a sequence of the whole log.
     fn roots_at(&self, sequence: Sequence) -> Result<Vec<Sequence>>;
 
+    /// Returns the valid signer of a grain that is not in the view.
+    fn signer_at(&self, sequence: Sequence) -> Result<Option<String>>;
+
     /// Returns up to `limit` grains that derive from this one and are not in the view.
     fn children_of(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Sequence>>;
 }

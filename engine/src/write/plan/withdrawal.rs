@@ -153,6 +153,10 @@ impl WritePlan<'_> {
         self.end_grain(last, by)?;
         let rules = withdrawal_rules(last);
         self.audit.push(supersession_record(head, &by, author, rules, false));
+        // One that was here before its grant is protected by what it replaces now, too.
+        if let Some(at) = self.locate(&by)? {
+            self.update_roots(at)?;
+        }
         Ok(())
     }
 
@@ -307,11 +311,20 @@ impl WritePlan<'_> {
             return Ok(record.rules.contains(&GRANTED_ANEW));
         }
         if at > self.view.last_sequence()? {
-            return Ok(is_authorized_by(&grant, None, author, &["subject_did"]));
+            let signer = self.imported_signer(at)?;
+            return Ok(is_authorized_by(&grant, signer.as_deref(), author, &["subject_did"]));
         }
         let since = self.view.state_record_at(before)?.ended_by_entry;
         let entry = self.view.supersession_entry(since, &old, &new)?;
         Ok(entry.is_some_and(|entry| entry.rules.iter().any(|rule| rule == GRANTED_ANEW)))
+    }
+
+    /// Returns the valid signer of a grain of an import that is not committed.
+    fn imported_signer(&self, at: Sequence) -> Result<Option<String>> {
+        match self.uncommitted {
+            Some(import) if at > self.view.last_sequence()? => import.signer_at(at),
+            _ => Ok(None),
+        }
     }
 
     /// Returns the sequences of the withdrawals that name this grant, in log order.
@@ -427,7 +440,7 @@ impl WritePlan<'_> {
         let rules = match withdrawn {
             Some(_) => vec![WITHDRAWAL],
             None => self
-                .is_granted_anew(&row, &new, None, author)?
+                .is_granted_anew(&row, &new, self.imported_signer(by)?.as_deref(), author)?
                 .then_some(GRANTED_ANEW)
                 .into_iter()
                 .collect(),

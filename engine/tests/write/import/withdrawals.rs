@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use grainstore::format::container::Compression;
 use grainstore::{
-    ContentAddress, EpochMs, GrainState, ImportOptions, ManualClock, OpenOptions, Session,
+    ContentAddress, EpochMs, GrainState, ImportOptions, ManualClock, Offer, OpenOptions, Session,
     SessionOptions, Store, VerificationStatus,
 };
 use tempfile::TempDir;
@@ -313,9 +313,9 @@ fn no_grant_comes_in_the_place_of_several_and_no_chain_runs_in_a_circle() {
     let both = place.session.supersede(&taken, both, Some("why")).unwrap();
     let both = place.session.get(&both).unwrap();
     let blob = both.blob;
-    place.session.supersede(&grant, grainstore::Offer::Blob(blob), Some("why")).unwrap();
+    place.session.supersede(&grant, Offer::Blob(blob), Some("why")).unwrap();
     let again = place.session.get(&taken).unwrap().blob;
-    place.session.put(grainstore::Offer::Blob(again)).unwrap();
+    place.session.put(Offer::Blob(again)).unwrap();
     assert_eq!(place.state(&both.address).superseded_by, None);
     assert_eq!(shown(&place, &rests), Ok(()));
     place.session.sweep().unwrap();
@@ -525,4 +525,48 @@ fn no_file_marks_a_withdrawal_that_its_subject_signed() {
     assert!(!place.state(&of).needs_review);
     assert_eq!(shown(&place, &rests), Err("ERR_WITHDRAWN"));
     assert_eq!(place.session.sweep().unwrap().erased, 1);
+}
+
+#[test]
+fn a_grant_that_its_subject_signed_counts_whoever_imports_it() {
+    let (place, _) = place();
+    let parties = format!(
+        r#""type": "consent", "subject_did": "{}", "grantee_did": "did:web:shop", "scope": ["store"]"#,
+        key(7).did()
+    );
+    let stranger = acting(&place.store, STRANGER);
+    let granted = grain(&format!(r#"{parties}, "is_withdrawal": false, "created_at": 1000"#));
+    let grant = stranger.put(granted).unwrap().address();
+    let named = format!(r#"{parties}, "is_withdrawal": true, "prior_consent": "{grant}""#);
+    let by_stranger = grain(&format!(r#"{named}, "created_at": 3000"#));
+    let by_stranger = stranger.put(by_stranger).unwrap().address();
+    let (second, _) = signed(&grain(&format!(r#"{named}, "created_at": 3500"#)), 7);
+    stranger.put(Offer::Signed(second)).unwrap();
+    let anew = format!(
+        r#"{parties}, "is_withdrawal": false, "created_at": 4000, "derived_from": ["{by_stranger}"],
+           "supersession_justification": "she agreed again""#
+    );
+    let (anew, of) = signed(&grain(&anew), 7);
+    stranger.supersede(&by_stranger, Offer::Signed(anew), None).unwrap();
+    assert!(place.state(&of).is_current());
+    let (export, _) = place.export("all.mg", Compression::None);
+    let (other, _) = self::place();
+    acting(&other.store, STRANGER).import([&export], &ImportOptions::default()).unwrap();
+    assert!(other.state(&of).is_current());
+    other.verify();
+}
+
+#[test]
+fn a_withdrawal_that_derives_from_a_grant_to_come_is_protected_by_it() {
+    let (place, _) = place();
+    let granted = consent(1000, "");
+    let of = address(&granted);
+    let named = format!(r#", "is_withdrawal": true, "prior_consent": "{of}""#);
+    let taken = consent(3000, &format!(r#"{named}, "derived_from": ["{of}"]"#));
+    place.session.put(taken.clone()).unwrap();
+    place.session.put(granted.clone()).unwrap();
+    place.verify();
+    let (other, _) = self::place();
+    imports(&other, STRANGER, &[blob(&granted), blob(&taken)], &[]);
+    other.verify();
 }

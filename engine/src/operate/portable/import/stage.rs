@@ -439,16 +439,9 @@ impl ImportStage<'_> {
             let before = self.staging.sequence_before();
             let mut plan = plan(self.write_txn, &self.staging)?;
             for sequence in chunk {
-                let wrapping = match *sequence > before {
-                    true => self.staging.wrapping_at(*sequence)?.filter(|kept| kept.valid),
+                let signer = match *sequence > before {
+                    true => self.staging.signer_at(*sequence)?,
                     false => None,
-                };
-                let signer = match wrapping {
-                    None => None,
-                    Some(kept) => {
-                        let blob = self.staging.blob_at(*sequence)?;
-                        Envelope::from_parts(&kept.prefix, &blob, &kept.suffix)?.kid()
-                    }
                 };
                 let conflicts = &mut self.conflicts;
                 plan.apply_imported_withdrawal(

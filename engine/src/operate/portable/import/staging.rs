@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use grainstore_format::{ContentAddress, GrainState};
+use grainstore_format::{ContentAddress, Envelope, GrainState};
 use grainstore_index::Sequence;
 use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
 
@@ -281,6 +281,14 @@ impl UncommittedLog for StagingTables<'_> {
     fn roots_at(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
         let row = self.roots.get(sequence.get())?;
         row.map_or(Ok(Vec::new()), |row| layout::decode_roots(sequence, row.value()))
+    }
+
+    fn signer_at(&self, sequence: Sequence) -> Result<Option<String>> {
+        let Some(kept) = self.wrapping_at(sequence)?.filter(|kept| kept.valid) else {
+            return Ok(None);
+        };
+        let blob = self.blob_at(sequence)?;
+        Ok(Envelope::from_parts(&kept.prefix, &blob, &kept.suffix)?.kid())
     }
 
     fn children_of(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Sequence>> {

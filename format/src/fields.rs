@@ -7,6 +7,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use foldhash::fast::FixedState;
+
 use crate::grain_type::GrainType;
 
 use FieldKind::{
@@ -498,8 +500,13 @@ impl NamedFields {
     }
 }
 
-static BY_NAME: LazyLock<HashMap<&'static str, NamedFields>> = LazyLock::new(|| {
-    let mut map: HashMap<&'static str, NamedFields> = HashMap::with_capacity(FIELDS.len());
+/// A table by name or key. Every field that is read is looked up here, so the hash is a fast one: nobody can add
+/// entries to these tables.
+type FieldTable<T> = HashMap<&'static str, T, FixedState>;
+
+static BY_NAME: LazyLock<FieldTable<NamedFields>> = LazyLock::new(|| {
+    let mut map: FieldTable<NamedFields> =
+        HashMap::with_capacity_and_hasher(FIELDS.len(), FixedState::default());
     for def in &FIELDS {
         map.entry(def.name)
             .and_modify(|both| both.on_actions = Some(def))
@@ -508,7 +515,7 @@ static BY_NAME: LazyLock<HashMap<&'static str, NamedFields>> = LazyLock::new(|| 
     map
 });
 
-static BY_KEY: LazyLock<HashMap<&'static str, &'static FieldDef>> =
+static BY_KEY: LazyLock<FieldTable<&'static FieldDef>> =
     LazyLock::new(|| FIELDS.iter().map(|def| (def.key, def)).collect());
 
 #[cfg(test)]

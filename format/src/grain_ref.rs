@@ -322,12 +322,12 @@ impl<'a> ValueRef<'a> {
             Token::Bytes(bytes) => Self::Bytes(bytes),
             Token::Array(len) => {
                 let inside = std::mem::replace(reader, start);
-                reader.skip()?;
+                reader.skip_checked()?;
                 Self::Array(ArrayRef { reader: inside, len, names })
             }
             Token::Map(len) => {
                 let inside = std::mem::replace(reader, start);
-                reader.skip()?;
+                reader.skip_checked()?;
                 Self::Map(MapRef { reader: inside, len, names })
             }
         })
@@ -405,11 +405,11 @@ impl<'a> MapRef<'a> {
     /// first greater one.
     fn find(&self, wanted: &str, names: Option<&'static NestedFields>) -> Option<ValueRef<'a>> {
         let mut reader = self.reader;
-        let encoding = reader.encoding();
+        let (encoding, wanted) = (reader.encoding(), wanted.as_bytes());
         for _ in 0..self.len {
-            let key = reader.key().ok()?;
-            match encoding.compare_keys(key, wanted) {
-                std::cmp::Ordering::Less => reader.skip().ok()?,
+            let key = reader.key_bytes().ok()?;
+            match encoding.compare_key_bytes(key, wanted) {
+                std::cmp::Ordering::Less => reader.skip_checked().ok()?,
                 std::cmp::Ordering::Equal => return ValueRef::read(&mut reader, names).ok(),
                 std::cmp::Ordering::Greater => return None,
             }

@@ -37,6 +37,11 @@ impl Encoding {
     /// Compares two map keys in canonical order. CBOR sorts by encoded bytes, so shorter keys come
     /// first.
     pub(crate) fn compare_keys(self, a: &str, b: &str) -> Ordering {
+        self.compare_key_bytes(a.as_bytes(), b.as_bytes())
+    }
+
+    /// Compares two map keys, as bytes, in canonical order.
+    pub(crate) fn compare_key_bytes(self, a: &[u8], b: &[u8]) -> Ordering {
         match self {
             Self::MessagePack => a.cmp(b),
             Self::Cbor => a.len().cmp(&b.len()).then_with(|| a.cmp(b)),
@@ -152,6 +157,29 @@ impl<'a> TokenReader<'a> {
                 };
         }
         Ok(())
+    }
+
+    /// Skips one whole value of any depth, of bytes that were checked before: neither canonical form nor UTF-8
+    /// is checked again.
+    pub(crate) fn skip_checked(&mut self) -> Result<()> {
+        let mut pending = 1_usize;
+        while pending > 0 {
+            let inside = match self.encoding {
+                Encoding::MessagePack => msgpack::skip_head(self)?,
+                Encoding::Cbor => cbor::skip_head(self)?,
+            };
+            pending = (pending - 1).saturating_add(inside);
+        }
+        Ok(())
+    }
+
+    /// Reads the next token as the bytes of a map key, of bytes that were checked before.
+    pub(crate) fn key_bytes(&mut self) -> Result<&'a [u8]> {
+        let len = match self.encoding {
+            Encoding::MessagePack => msgpack::text_len(self)?,
+            Encoding::Cbor => cbor::text_len(self)?,
+        };
+        self.take(len)
     }
 
     /// Takes the next `len` bytes.

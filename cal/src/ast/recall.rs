@@ -189,6 +189,7 @@ pub(crate) enum WithOption<'a> {
     Superseded,
     ScoreBreakdown,
     Explanation,
+    Total,
     Provenance,
     ContradictionDetection,
     ProgressiveDisclosure(Option<LevelName>),

@@ -19,6 +19,10 @@ pub(super) fn check(
 ) -> Result<()> {
     for option in recall.options.iter().flat_map(|options| &options.node) {
         match &option.node {
+            WithOption::Total => {
+                check_grain_option(plan, &option.node, option.span)?;
+                warn_total_not_counted(plan, context);
+            }
             WithOption::Diversity(_)
             | WithOption::Explanation
             | WithOption::Provenance
@@ -39,6 +43,14 @@ fn check_grain_option(plan: &RecallPlan, option: &WithOption<'_>, place: Span) -
     let message = format!("{option} is told of grains, and {end}");
     let error = Error::new(ErrorKind::WrongStage, message).at(place);
     Err(error.suggest("drop the option, or the last stage"))
+}
+
+/// Warns with W004 if a total is asked for that is counted only where the answer has all matches.
+fn warn_total_not_counted(plan: &RecallPlan, context: &mut CheckContext<'_>) {
+    if plan.show.dedup.is_some() {
+        let message = "total is not counted with dedup, and null where there may be more";
+        context.warn(codes::IGNORED_OPTION, message.to_owned());
+    }
 }
 
 /// Warns with W004 if contradicted grains are included but the contradictions are not listed.

@@ -37,7 +37,12 @@ pub(super) fn assemble_options(
     for field in deduplicated(options) {
         belongs_to_a_source(field, sources)?;
     }
-    read(options, context)
+    let show = read(options, context)?;
+    if show.total {
+        let message = "total counts the matches of a RECALL, and an ASSEMBLE shows none";
+        context.warn(codes::IGNORED_OPTION, message.to_owned());
+    }
+    Ok(show)
 }
 
 /// Returns `true` if an option of an ASSEMBLE asks for explanations of its sources.
@@ -107,6 +112,7 @@ fn read(options: Option<&Options<'_>>, context: &mut CheckContext<'_>) -> Result
             WithOption::Superseded => show.state = true,
             WithOption::ScoreBreakdown => show.score_breakdown = true,
             WithOption::Explanation => show.explanation = true,
+            WithOption::Total => show.total = true,
             WithOption::Provenance => show.provenance = true,
             WithOption::ContradictionDetection => show.contradictions = true,
             WithOption::IsoTimestamps => show.iso_timestamps = true,

@@ -188,6 +188,8 @@ pub(crate) struct DisplayOptions {
     pub(crate) score_breakdown: bool,
     /// WITH explanation.
     pub(crate) explanation: bool,
+    /// WITH total: all matches are counted.
+    pub(crate) total: bool,
     /// WITH provenance.
     pub(crate) provenance: bool,
     /// WITH contradiction_detection.
@@ -451,15 +453,16 @@ impl RecallPlan {
     /// # Errors
     /// E021 otherwise.
     pub(crate) fn require_whole_grains(&self, outer: &str, place: Span) -> Result<()> {
-        let beside = self.show.explanation || self.show.provenance || self.show.score_breakdown;
+        let show = &self.show;
+        let beside = show.explanation || show.provenance || show.score_breakdown || show.total;
         let (what, advice) = match (self.output, &self.select) {
             (PipelineOutput::Count, _) => ("COUNT answers a number", "drop COUNT"),
             (PipelineOutput::Values(_), _) => ("an extractor answers values", "drop the extractor"),
             (PipelineOutput::Groups(_), _) => ("GROUP BY answers groups", "drop GROUP BY"),
             (PipelineOutput::Grains, Some(_)) => ("SELECT shows parts of them", "drop SELECT"),
             (PipelineOutput::Grains, None) if beside => (
-                "its explanations are not shown",
-                "drop explanation, provenance and score_breakdown",
+                "what is told beside them is not shown",
+                "drop explanation, provenance, score_breakdown and total",
             ),
             (PipelineOutput::Grains, None) => return Ok(()),
         };

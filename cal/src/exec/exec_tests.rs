@@ -183,16 +183,18 @@ fn grains_without_the_sorted_field_come_last_and_ties_go_by_address() {
 }
 
 #[test]
-fn twenty_grains_come_back_by_default_and_all_are_counted() {
+fn twenty_grains_come_back_by_default_and_all_are_counted_on_request() {
     let memory = Fake::at_work();
     for at in 0..25 {
         memory.keep(&belief("s", "r", &format!("o{at}"), ""));
     }
     let answer = run(&memory, "RECALL").unwrap();
     assert_eq!(answer["results"].as_array().unwrap().len(), 20);
-    assert_eq!((&answer["total"], &answer["next_cursor"]), (&json!(25), &Value::Null));
-    let hot = ExecuteOptions { totals: false, ..options() };
-    assert_eq!(run_with(&memory, "RECALL", &hot).unwrap()["total"], Value::Null);
+    assert_eq!((&answer["total"], &answer["next_cursor"]), (&Value::Null, &Value::Null));
+    let counted = run(&memory, "RECALL WITH total").unwrap();
+    assert_eq!((&counted["total"], &counted["results"]), (&json!(25), &answer["results"]));
+    let always = ExecuteOptions { totals: true, ..options() };
+    assert_eq!(run_with(&memory, "RECALL", &always).unwrap()["total"], json!(25));
     let sorted = run(&memory, "RECALL ORDER BY object LIMIT 2").unwrap();
     assert_eq!(sorted["total"], json!(25));
     assert_eq!(run(&memory, "RECALL LIMIT 1000").unwrap()["results"].as_array().unwrap().len(), 25);
@@ -933,7 +935,9 @@ proptest! {
         let all = run(&memory, "RECALL LIMIT 1000").unwrap();
         let texts: Vec<_> = stages.iter().map(|(text, _)| text.as_str()).collect();
         let steps: Vec<_> = stages.iter().map(|(_, stage)| *stage).collect();
-        let answer = run(&memory, &format!("RECALL {}", texts.join(" | "))).unwrap();
+        let counting = ExecuteOptions { totals: true, ..options() };
+        let source = format!("RECALL {}", texts.join(" | "));
+        let answer = run_with(&memory, &source, &counting).unwrap();
         let expected = naive(all["results"].as_array().unwrap(), &steps);
         prop_assert_eq!(answer["results"].as_array().unwrap(), &expected, "{:?}", texts);
         prop_assert_eq!(&answer["total"], &all["total"]);

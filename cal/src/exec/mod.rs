@@ -74,8 +74,8 @@ pub struct ExecuteOptions<'o> {
     /// Expands a RECALL to the grains linked to its best answers, which the language itself cannot ask for.
     /// Statements that contain recalls are not expanded.
     pub expansion: Option<Expansion>,
-    /// True to count all matches of a RECALL that shows fewer, up to 1,000; otherwise `total` may stay
-    /// unknown.
+    /// True to count the matches of every RECALL as WITH total does, up to 1,000: that reads each of them.
+    /// Otherwise `total` is known where the answer has all matches.
     pub totals: bool,
     /// The handle by which the host cancels the statement.
     pub cancel: CancelHandle,
@@ -105,7 +105,7 @@ pub(crate) struct TestLimits {
 }
 
 impl ExecuteOptions<'_> {
-    /// Creates options for reading at `now`: no parameters, totals counted, the default token counter.
+    /// Creates options for reading at `now`: no parameters, no totals counted, the default token counter.
     #[must_use]
     pub fn at(now: EpochMs) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl ExecuteOptions<'_> {
             as_format: None,
             auto_toon: false,
             expansion: None,
-            totals: true,
+            totals: false,
             cancel: CancelHandle::new(),
             listener_timeout: limits::LISTENER_TIMEOUT,
             counter: &Estimator,

@@ -24,6 +24,8 @@ fn an_option_that_could_do_nothing_is_refused() {
         ("RECALL WITH explanation | COUNT", "explanation"),
         ("RECALL WITH superseded, provenance GROUP BY type", "provenance"),
         ("RECALL WITH score_breakdown | HASHES", "score_breakdown"),
+        ("RECALL WITH total | COUNT", "total"),
+        ("(RECALL WITH total) UNION (RECALL)", "RECALL"),
         ("RECALL WITH diversity(mmr) LIKE \"a\" | COUNT", "diversity(mmr)"),
         ("RECALL WITH progressive_disclosure(full) | COUNT", "progressive_disclosure(full)"),
         ("RECALL WITH iso_timestamps SELECT subject", "iso_timestamps"),
@@ -42,7 +44,7 @@ fn an_option_without_the_text_it_shapes_is_warned_of() {
     let memory = four_beliefs();
     let shown = ExecuteOptions { as_format: Some(Format::Sml), ..options() };
     #[rustfmt::skip]
-    let table: [(&str, &ExecuteOptions<'_>, &[&str]); 10] = [
+    let table: [(&str, &ExecuteOptions<'_>, &[&str]); 13] = [
         ("RECALL WITH iso_timestamps", &options(), &["CAL-W004"]),
         ("RECALL WITH iso_timestamps AS sml", &options(), &[]),
         ("RECALL WITH iso_timestamps", &shown, &[]),
@@ -53,6 +55,9 @@ fn an_option_without_the_text_it_shapes_is_warned_of() {
         ("ASSEMBLE FROM (RECALL WITH progressive_disclosure(full) AS sml)", &options(), &[]),
         ("RECALL WITH contradiction_detection | COUNT", &options(), &["CAL-W004"]),
         ("RECALL WITH contradiction_detection", &options(), &[]),
+        ("RECALL WITH total", &options(), &[]),
+        ("RECALL WITH total, dedup(subject)", &options(), &["CAL-W004"]),
+        ("ASSEMBLE FROM (RECALL) WITH total", &options(), &["CAL-W004"]),
     ];
     for (source, options, expected) in table {
         assert_eq!(warnings(&memory, source, options), expected, "{source}");

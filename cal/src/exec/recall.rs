@@ -39,7 +39,7 @@ impl Executor<'_> {
     fn grains(&mut self, plan: &RecallPlan) -> Result<Answer> {
         let mut found = self.find(plan)?;
         if let (None, Some(query)) = (found.total, &found.query)
-            && self.options.totals
+            && (plan.show.total || self.options.totals)
             && plan.show.dedup.is_none()
         {
             found.total = self.total(query)?;

@@ -314,6 +314,7 @@ static OPTIONS: ChoiceForm = ChoiceForm {
         bare("superseded"),
         bare("score_breakdown"),
         bare("explanation"),
+        bare("total"),
         bare("provenance"),
         bare("contradiction_detection"),
         bare("summarize"),

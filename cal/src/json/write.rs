@@ -298,6 +298,7 @@ fn option<'a>(option: &'a WithOption<'_>) -> JsonOutput<'a> {
         WithOption::Superseded => JsonOutput::text("superseded"),
         WithOption::ScoreBreakdown => JsonOutput::text("score_breakdown"),
         WithOption::Explanation => JsonOutput::text("explanation"),
+        WithOption::Total => JsonOutput::text("total"),
         WithOption::Provenance => JsonOutput::text("provenance"),
         WithOption::ContradictionDetection => JsonOutput::text("contradiction_detection"),
         WithOption::Summarize => JsonOutput::text("summarize"),

@@ -13,7 +13,7 @@ use crate::suggest;
 use crate::words::{Keyword, WordClass};
 
 /// The options of CAL/1; those marked `false` are not in this version.
-const OPTIONS: [(&str, bool); 13] = [
+const OPTIONS: [(&str, bool); 14] = [
     ("superseded", true),
     ("progressive_disclosure", true),
     ("dedup", true),
@@ -21,6 +21,7 @@ const OPTIONS: [(&str, bool); 13] = [
     ("locale", true),
     ("score_breakdown", true),
     ("explanation", true),
+    ("total", true),
     ("provenance", true),
     ("contradiction_detection", true),
     ("summarize", true),
@@ -78,6 +79,7 @@ fn option<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<WithOption<'a>>> {
         "superseded" => bare(c, WithOption::Superseded)?,
         "score_breakdown" => bare(c, WithOption::ScoreBreakdown)?,
         "explanation" => bare(c, WithOption::Explanation)?,
+        "total" => bare(c, WithOption::Total)?,
         "provenance" => bare(c, WithOption::Provenance)?,
         "contradiction_detection" => bare(c, WithOption::ContradictionDetection)?,
         "summarize" => bare(c, WithOption::Summarize)?,

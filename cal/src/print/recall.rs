@@ -180,6 +180,7 @@ impl Display for WithOption<'_> {
             Self::Superseded => f.write_str("superseded"),
             Self::ScoreBreakdown => f.write_str("score_breakdown"),
             Self::Explanation => f.write_str("explanation"),
+            Self::Total => f.write_str("total"),
             Self::Provenance => f.write_str("provenance"),
             Self::ContradictionDetection => f.write_str("contradiction_detection"),
             Self::IsoTimestamps => f.write_str("iso_timestamps"),

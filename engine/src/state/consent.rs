@@ -59,12 +59,11 @@ pub(crate) trait ConsentLookup {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     fn consent_of(&self, basis: &ContentAddress) -> Result<Option<Arc<Consent>>>;
 
-    /// Returns `true` if a grain of this user at this sequence was erased together with the user and is still
-    /// in the log.
+    /// Returns `true` if the grain at this sequence was erased together with its user and is still in the log.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool>;
+    fn has_erased_user(&self, grain: &GrainRef<'_>, at: Sequence) -> Result<bool>;
 
     /// Returns the index-layer state of the grain at a sequence.
     ///

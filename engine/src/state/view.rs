@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use grainstore_format::{ContentAddress, Envelope, GrainState, GrainType};
+use grainstore_format::{ContentAddress, Envelope, GrainRef, GrainState, GrainType};
 use grainstore_index::text::{FullTextQuery, InvertedIndex};
 use grainstore_index::vectors;
 use grainstore_index::{
@@ -71,8 +71,8 @@ impl ConsentLookup for View {
         self.consents.get_or_load(basis, || consent::last_version(*basis, self))
     }
 
-    fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool> {
-        self.truth.has_erased_user(user_id, at)
+    fn has_erased_user(&self, grain: &GrainRef<'_>, at: Sequence) -> Result<bool> {
+        self.truth.has_erased_user(grain, at)
     }
 
     fn state_of(&self, at: Sequence) -> Result<GrainState> {

@@ -178,7 +178,7 @@ impl<'r> Visibility<'r> {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn check(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<VisibilityOutcome> {
-        if self.state.has_erased_user(grain.text("user_id"), at)? {
+        if self.state.has_erased_user(grain, at)? {
             return Ok(VisibilityOutcome::Erased);
         }
         if self.viewer.namespace.is_some() && !self.viewer.includes_partition(grain.partition()) {

@@ -46,6 +46,37 @@ pub(super) fn token<'a>(reader: &mut TokenReader<'a>) -> Result<Token<'a>> {
     }
 }
 
+/// Skips the next value, or the head of a container. Returns the number of values inside.
+pub(super) fn skip_head(reader: &mut TokenReader<'_>) -> Result<usize> {
+    let [byte] = reader.array()?;
+    let (major, info) = (byte >> 5, byte & 0x1f);
+    if major == SIMPLE {
+        let width = match info {
+            F16 => 2,
+            F32 => 4,
+            F64 => 8,
+            _ => 0,
+        };
+        return reader.take(width).map(|_| 0);
+    }
+    let n = argument(reader, info)?;
+    match major {
+        BYTES | TEXT => reader.take(length(n)?).map(|_| 0),
+        ARRAY => length(n),
+        MAP => Ok(length(n)?.saturating_mul(2)),
+        _ => Ok(0),
+    }
+}
+
+/// Reads the head of a text. Returns its length.
+pub(super) fn text_len(reader: &mut TokenReader<'_>) -> Result<usize> {
+    let [byte] = reader.array()?;
+    match byte >> 5 {
+        TEXT => length(argument(reader, byte & 0x1f)?),
+        _ => Err(corrupt("a map key is not text")),
+    }
+}
+
 /// Reads the argument of a head, which must be in its shortest form.
 fn argument(reader: &mut TokenReader<'_>, info: u8) -> Result<u64> {
     let (n, shorter) = match info {

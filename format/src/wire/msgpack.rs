@@ -39,6 +39,45 @@ pub(super) fn token<'a>(reader: &mut TokenReader<'a>) -> Result<Token<'a>> {
     }
 }
 
+/// Skips the next value, or the head of a container. Returns the number of values inside.
+pub(super) fn skip_head(reader: &mut TokenReader<'_>) -> Result<usize> {
+    let [byte] = reader.array()?;
+    let (skipped, inside) = match Marker::from_u8(byte) {
+        Marker::U8 | Marker::I8 => (1, 0),
+        Marker::U16 | Marker::I16 => (2, 0),
+        Marker::U32 | Marker::I32 => (4, 0),
+        Marker::U64 | Marker::I64 | Marker::F64 => (8, 0),
+        Marker::FixStr(len) => (usize::from(len), 0),
+        Marker::Str8 | Marker::Bin8 => (number(reader.array::<1>()?)?, 0),
+        Marker::Str16 | Marker::Bin16 => (number(reader.array::<2>()?)?, 0),
+        Marker::Str32 | Marker::Bin32 => (number(reader.array::<4>()?)?, 0),
+        Marker::FixArray(len) => (0, usize::from(len)),
+        Marker::Array16 => (0, number(reader.array::<2>()?)?),
+        Marker::Array32 => (0, number(reader.array::<4>()?)?),
+        Marker::FixMap(len) => (0, 2 * usize::from(len)),
+        Marker::Map16 => (0, number(reader.array::<2>()?)?.saturating_mul(2)),
+        Marker::Map32 => (0, number(reader.array::<4>()?)?.saturating_mul(2)),
+        _ => (0, 0),
+    };
+    reader.take(skipped).map(|_| inside)
+}
+
+/// Reads the head of a text. Returns its length.
+pub(super) fn text_len(reader: &mut TokenReader<'_>) -> Result<usize> {
+    let [byte] = reader.array()?;
+    match Marker::from_u8(byte) {
+        Marker::FixStr(len) => Ok(usize::from(len)),
+        Marker::Str8 => number(reader.array::<1>()?),
+        Marker::Str16 => number(reader.array::<2>()?),
+        Marker::Str32 => number(reader.array::<4>()?),
+        _ => Err(corrupt("a map key is not text")),
+    }
+}
+
+fn number<const N: usize>(bytes: [u8; N]) -> Result<usize> {
+    length(bytes, -1)
+}
+
 fn unsigned<'a>(reader: &mut TokenReader<'a>, marker: Marker) -> Result<Token<'a>> {
     let (n, smaller) = match marker {
         Marker::U8 => (u64::from(u8::from_be_bytes(reader.array()?)), 127),

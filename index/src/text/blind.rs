@@ -4,7 +4,7 @@
 
 use data_encoding::BASE64URL_NOPAD;
 
-use super::clause::{Clause, TermMatch};
+use super::clause::{Clause, Phrase, TermMatch};
 use super::document::{Document, DocumentTerm};
 use super::query::FullTextQuery;
 use crate::blind::Blinder;
@@ -48,14 +48,20 @@ fn blind_match(blind: &dyn Blinder, ask: &TermMatch) -> Result<TermMatch> {
         TermMatch::Word(terms) => {
             TermMatch::Word(terms.iter().map(|term| token(blind, term)).collect())
         }
-        TermMatch::Phrase(terms) => {
-            TermMatch::Phrase(terms.iter().map(|(term, far)| (token(blind, term), *far)).collect())
+        TermMatch::Phrase(terms) => TermMatch::Phrase(blind_phrase(blind, terms)),
+        TermMatch::Identifier(term, phrases) => {
+            let phrases = phrases.iter().map(|phrase| blind_phrase(blind, phrase));
+            TermMatch::Identifier(token(blind, term), phrases.collect())
         }
         TermMatch::Prefix(_) | TermMatch::Begin(..) | TermMatch::Fuzzy(..) => {
             let message = "encrypted words are found whole: not by their beginning, nor misspelt";
             return Err(Error::limit(message));
         }
     })
+}
+
+fn blind_phrase(blind: &dyn Blinder, phrase: &Phrase) -> Phrase {
+    phrase.iter().map(|(term, far)| (token(blind, term), *far)).collect()
 }
 
 #[cfg(test)]

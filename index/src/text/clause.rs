@@ -22,14 +22,18 @@ pub enum Occur {
     MustNot,
 }
 
+/// Terms, each at a position relative to the first.
+pub type Phrase = Vec<(Box<str>, u32)>;
+
 /// The terms a clause of a [`FullTextQuery`](super::FullTextQuery) matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TermMatch {
-    /// A word, as its terms: one; or the whole and the parts of an identifier; or the pairs of an unspaced
-    /// script.
+    /// A word, as its terms: one, or the pairs of an unspaced script.
     Word(Vec<Box<str>>),
     /// Terms at these positions relative to the first.
-    Phrase(Vec<(Box<str>, u32)>),
+    Phrase(Phrase),
+    /// An identifier: its term, or its parts in one of these positions. Its parts alone do not match.
+    Identifier(Box<str>, Vec<Phrase>),
     /// Every term with this prefix.
     Prefix(Box<str>),
     /// Every term with this prefix, and these terms: the stems of words that begin so, but whose stems do
@@ -49,6 +53,7 @@ impl fmt::Display for Clause {
         })?;
         match &self.ask {
             TermMatch::Word(terms) => f.write_str(&terms.join(" ")),
+            TermMatch::Identifier(term, _) => f.write_str(term),
             TermMatch::Phrase(terms) => {
                 let terms: Vec<&str> = terms.iter().map(|(term, _)| &**term).collect();
                 write!(f, "\"{}\"", terms.join(" "))

@@ -38,29 +38,15 @@ impl<'p> PartPlan<'p> {
         self.clauses.iter().all(|local| matches!(local, PartClause::NoMatch))
     }
 
-    /// A filter for the documents with a scored term; for a phrase its first term is used.
+    /// A filter for the documents that may match a scored clause.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the postings cannot be read.
     pub(super) fn candidate_filter(&self, part: TextPart<'_>) -> Result<CandidateFilter> {
-        let mut cursors = Vec::new();
-        for local in &self.clauses {
-            match local {
-                PartClause::Term(found) => cursors.push(part.cursor(found)?),
-                PartClause::Phrase(terms) => {
-                    for (found, _) in terms.iter().take(1) {
-                        cursors.push(part.cursor(found)?);
-                    }
-                }
-                PartClause::Group(members) => {
-                    for (found, _) in members {
-                        cursors.push(part.cursor(found)?);
-                    }
-                }
-                PartClause::NoMatch => {}
-            }
-        }
-        Ok(CandidateFilter(cursors))
+        let mut drivers = Vec::new();
+        self.clauses.iter().for_each(|local| local.add_drivers(part, &mut drivers));
+        let cursors = drivers.into_iter().map(|found| part.cursor(found));
+        Ok(CandidateFilter(cursors.collect::<Result<_>>()?))
     }
 
     /// The score of a document; `None` if it does not match.

@@ -14,35 +14,60 @@ const FEW: (u64, u64) = (256, 32);
 #[cfg(test)]
 const FEW: (u64, u64) = (6, 3);
 
-/// The doc ids with any term of a plain query, ascending; `None` if there may be too many, or if the query
-/// has phrases or expansions.
+/// The doc ids of a part that may match, ascending; `None` if there may be too many.
 ///
 /// # Errors
 /// `ERR_INTEGRITY` if the postings cannot be read.
 pub(super) fn few_candidates(
+    plan: &ScoringPlan,
     locals: &PartPlan<'_>,
+    part: TextPart<'_>,
+) -> Result<Option<Vec<u32>>> {
+    let drivers_of = |local: &PartClause<'_>| {
+        let mut drivers = Vec::new();
+        local.add_drivers(part, &mut drivers);
+        drivers.iter().map(|found| found.postings()).fold(0, u64::saturating_add)
+    };
+    let clauses = || plan.clauses.iter().zip(&locals.clauses);
+    // What matches has every required clause, so that the documents of one of them will do.
+    let required = clauses().filter(|(unit, _)| unit.must).map(|(_, local)| local);
+    match required.min_by_key(|local| drivers_of(local)) {
+        Some(rarest) => documents_of([rarest], part),
+        None => documents_of(&locals.clauses, part),
+    }
+}
+
+/// The doc ids that may match a clause which is no single term, ascending; `None` if there may be too many.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if the postings cannot be read.
+pub(super) fn candidates_beside_terms(
+    locals: &PartPlan<'_>,
+    part: TextPart<'_>,
+) -> Result<Option<Vec<u32>>> {
+    let others = locals.clauses.iter().filter(|local| !matches!(local, PartClause::Term(_)));
+    documents_of(others, part)
+}
+
+fn documents_of<'l, 'p: 'l>(
+    clauses: impl IntoIterator<Item = &'l PartClause<'p>>,
     part: TextPart<'_>,
 ) -> Result<Option<Vec<u32>>> {
     let most = match part {
         TextPart::Segment(..) => FEW.0,
         TextPart::Tail(_) => FEW.1,
     };
-    let mut postings = 0_u64;
-    for local in &locals.clauses {
-        postings = postings.saturating_add(match local {
-            PartClause::Term(found) => found.postings(),
-            PartClause::NoMatch => 0,
-            PartClause::Phrase(_) | PartClause::Group(_) => return Ok(None),
-        });
+    let mut drivers = Vec::new();
+    for local in clauses {
+        local.add_drivers(part, &mut drivers);
     }
+    let postings = drivers.iter().map(|found| found.postings()).fold(0, u64::saturating_add);
     if postings > most {
         return Ok(None);
     }
     let mut documents = Vec::with_capacity(usize::try_from(postings).unwrap_or_default());
-    for local in &locals.clauses {
-        if let PartClause::Term(found) = local {
-            part.cursor(found)?.visit_until(part.end(), |document, _| documents.push(document));
-        }
+    for found in drivers {
+        part.cursor(found)?.visit_until(part.end(), |document, _| documents.push(document));
     }
     documents.sort_unstable();
     documents.dedup();
@@ -52,18 +77,18 @@ pub(super) fn few_candidates(
 /// Scores these documents and offers the hits.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` if they cannot be read; those of the filter; `ERR_TIMEOUT`.
+/// `ERR_INTEGRITY` if they cannot be read; `ERR_TIMEOUT`.
 pub(super) fn score_all(
     documents: &[u32],
     locals: &PartPlan<'_>,
     plan: &ScoringPlan,
     part: TextPart<'_>,
-    best: &mut TopHits<'_, '_>,
+    best: &mut TopHits,
     watch: &CancelCheck<'_>,
 ) -> Result<()> {
     for document in documents.iter().copied().filter(|document| part.is_live(*document)) {
         if let Some(score) = locals.score(plan, part, document, watch)? {
-            best.offer(score, part.sequence(document)?)?;
+            best.offer(score, part.sequence(document)?);
         }
     }
     Ok(())

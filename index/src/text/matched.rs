@@ -52,7 +52,12 @@ impl DocumentReader {
         question: &FullTextQuery,
     ) -> Vec<&'a str> {
         let wanted: Vec<&TermMatch> = positive_matches(question).collect();
-        if wanted.iter().any(|ask| matches!(ask, TermMatch::Phrase(_))) {
+        let has_phrase = |ask: &&TermMatch| match ask {
+            TermMatch::Phrase(_) => true,
+            TermMatch::Identifier(_, phrases) => !phrases.is_empty(),
+            _ => false,
+        };
+        if wanted.iter().any(has_phrase) {
             let mut fields = self.by_field(grain);
             fields.retain(|(_, words)| wanted.iter().any(|ask| words.has(ask)));
             return fields.into_iter().map(|(name, _)| name).collect();
@@ -95,12 +100,16 @@ impl FullTextQuery {
 }
 
 impl Document {
-    /// Returns `true` if it matches a clause: any term of a word, or every term of a phrase in its position.
+    /// Returns `true` if it matches a clause: any term of a word, every term of a phrase in its position, an
+    /// identifier as its term or as one of its phrases.
     #[must_use]
     pub fn has(&self, ask: &TermMatch) -> bool {
         match ask {
             TermMatch::Word(terms) => terms.iter().any(|term| self.term(term).is_some()),
             TermMatch::Phrase(terms) => self.has_phrase(terms),
+            TermMatch::Identifier(term, phrases) => {
+                self.term(term).is_some() || phrases.iter().any(|terms| self.has_phrase(terms))
+            }
             TermMatch::Prefix(prefix) => self.has_prefix(prefix),
             TermMatch::Begin(prefix, terms) => {
                 self.has_prefix(prefix) || terms.iter().any(|term| self.term(term).is_some())
@@ -172,6 +181,7 @@ impl FuzzyMatcher {
 fn matches_term(ask: &TermMatch, term: &str) -> bool {
     match ask {
         TermMatch::Word(terms) => terms.iter().any(|wanted| **wanted == *term),
+        TermMatch::Identifier(wanted, _) => **wanted == *term,
         TermMatch::Prefix(prefix) => term.starts_with(&**prefix),
         TermMatch::Begin(prefix, terms) => {
             term.starts_with(&**prefix) || terms.iter().any(|wanted| **wanted == *term)

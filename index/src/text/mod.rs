@@ -91,7 +91,7 @@ mod test_grains;
 #[cfg(test)]
 mod test_kit;
 
-pub use clause::{Clause, Occur, TermMatch};
+pub use clause::{Clause, Occur, Phrase, TermMatch};
 pub use document::{Document, DocumentTerm};
 pub use edit_distance::MAX_EDITS;
 pub use expand::{MAX_EXPANSIONS, MAX_STRICT_EXPANSIONS};

@@ -38,6 +38,8 @@ fn ask() -> impl Strategy<Value = TermMatch> {
         4 => term().prop_map(|term| TermMatch::Word(vec![term])),
         1 => prop::collection::vec(term(), 0..4).prop_map(TermMatch::Word),
         2 => prop::collection::vec((term(), 0..4_u32), 0..4).prop_map(TermMatch::Phrase),
+        2 => (term(), prop::collection::vec(prop::collection::vec((term(), 0..4_u32), 0..4), 0..3))
+            .prop_map(|(term, phrases)| TermMatch::Identifier(term, phrases)),
         1 => prop::sample::select(vec!["", "a", "ab", "caf", "z"]).prop_map(|p| TermMatch::Prefix(p.into())),
         1 => (prop::sample::select(vec!["ab", "z"]), prop::collection::vec(term(), 0..3))
             .prop_map(|(prefix, terms)| TermMatch::Begin(prefix.into(), terms)),

@@ -4,10 +4,10 @@
 use std::borrow::Cow;
 
 use super::cancel::CancelCheck;
-use super::clause::{Clause, Occur, TermMatch};
+use super::clause::{Clause, Occur, Phrase, TermMatch};
 use super::expand::expand;
 use super::lookup::TermLookup;
-use super::part::{DocumentTerms, TermRef};
+use super::part::{DocumentTerms, TermRef, TextPart};
 use super::query::FullTextQuery;
 use super::score::{CollectionStats, K1, LengthNorms, idf};
 use crate::error::Result;
@@ -48,6 +48,8 @@ pub(super) enum ClauseTerms {
     Phrase(Vec<(ResolvedTerm, u32)>),
     /// Any of several terms, each with a weight: the best of them counts.
     Group(Vec<(ResolvedTerm, f64)>),
+    /// The spellings of an identifier, its term first: the best of them counts.
+    Spellings(Vec<ClauseTerms>),
 }
 
 /// A term, looked up in all parts.
@@ -69,6 +71,8 @@ pub(super) enum PartClause<'p> {
     Phrase(Vec<(&'p TermRef, u32)>),
     /// Terms, each with a weight.
     Group(Vec<(&'p TermRef, f64)>),
+    /// Spellings of an identifier.
+    Spellings(Vec<PartClause<'p>>),
     /// The part has no document that matches.
     NoMatch,
 }
@@ -98,6 +102,24 @@ impl ClauseTerms {
                 let found = terms.iter().filter_map(|(term, worth)| Some((term.at(part)?, *worth)));
                 PartClause::Group(found.collect())
             }
+            Self::Spellings(members) => {
+                let found = members.iter().map(|member| member.resolve(part));
+                let found = found.filter(|member| !matches!(member, PartClause::NoMatch));
+                match found.collect::<Vec<_>>() {
+                    found if found.is_empty() => PartClause::NoMatch,
+                    found => PartClause::Spellings(found),
+                }
+            }
+        }
+    }
+
+    /// Its terms, in the order of the query.
+    pub(super) fn terms(&self) -> Vec<&ResolvedTerm> {
+        match self {
+            Self::Term(term) => vec![term],
+            Self::Phrase(terms) => terms.iter().map(|(term, _)| term).collect(),
+            Self::Group(terms) => terms.iter().map(|(term, _)| term).collect(),
+            Self::Spellings(members) => members.iter().flat_map(Self::terms).collect(),
         }
     }
 
@@ -111,11 +133,15 @@ impl ClauseTerms {
             Self::Group(terms) => {
                 terms.iter().map(|(term, _)| term.doc_frequency).fold(0, u64::saturating_add)
             }
+            Self::Spellings(members) => {
+                members.iter().map(Self::max_documents).fold(0, u64::saturating_add)
+            }
         }
     }
 
     /// The idf: of a phrase, the sum over its terms; of a group, that of a term in as many documents as the
-    /// members in sum.
+    /// members in sum; of an identifier, that of its term, or if no document has it, of a term in as many
+    /// documents as its other spellings.
     fn idf(&self, documents: u64) -> f64 {
         match self {
             Self::Term(term) => idf(documents, term.doc_frequency),
@@ -126,6 +152,28 @@ impl ClauseTerms {
                 let sum = terms.iter().map(|(term, _)| term.doc_frequency).sum::<u64>();
                 idf(documents, sum)
             }
+            Self::Spellings(members) => {
+                let most = members.iter().map(Self::max_documents).find(|most| *most > 0);
+                idf(documents, most.unwrap_or_default())
+            }
+        }
+    }
+}
+
+impl<'p> PartClause<'p> {
+    /// Adds the terms of which every document that matches has one: of a phrase the rarest.
+    pub(super) fn add_drivers(&self, part: TextPart<'_>, drivers: &mut Vec<&'p TermRef>) {
+        match self {
+            Self::Term(found) => drivers.push(found),
+            Self::Phrase(terms) => {
+                let terms = terms.iter().map(|(found, _)| *found);
+                drivers.extend(terms.min_by_key(|found| part.frequency(found)));
+            }
+            Self::Group(members) => drivers.extend(members.iter().map(|(found, _)| *found)),
+            Self::Spellings(members) => {
+                members.iter().for_each(|member| member.add_drivers(part, drivers));
+            }
+            Self::NoMatch => {}
         }
     }
 }
@@ -159,6 +207,13 @@ impl PartClause<'_> {
             Self::Group(members) => {
                 watch.step(members.len())?;
                 members.iter().map(|(found, worth)| worth * of(found)).fold(0.0, f64::max)
+            }
+            Self::Spellings(members) => {
+                let mut best = 0.0_f64;
+                for member in members {
+                    best = best.max(member.tf(words, (norms, code), watch)?);
+                }
+                best
             }
             Self::NoMatch => 0.0,
         })
@@ -234,13 +289,14 @@ impl ScoringPlan {
         self.clauses.iter().map(|unit| unit.value).sum()
     }
 
-    /// Returns `true` if the search library can prune the query: some single terms, and no exclusions.
+    /// Returns `true` if the search library can prune the single terms of the query: there are some, no
+    /// exclusions, and no other clause is required.
     pub(super) fn can_prune(&self) -> bool {
-        let plain = |unit: &ScoredClause| matches!(unit.what, ClauseTerms::Term(_));
+        let is_term = |unit: &ScoredClause| matches!(unit.what, ClauseTerms::Term(_));
         self.must_not.is_empty()
-            && !self.clauses.is_empty()
             && self.clauses.len() <= MAX_PRUNABLE_CLAUSES
-            && self.clauses.iter().all(plain)
+            && self.clauses.iter().any(is_term)
+            && self.clauses.iter().all(|unit| is_term(unit) || !unit.must)
     }
 
     fn add_scored(&mut self, clause: &Clause, lookup: &TermLookup<'_>) -> Result<()> {
@@ -259,15 +315,23 @@ fn clause_terms(clause: &Clause, lookup: &TermLookup<'_>) -> Result<Vec<ClauseTe
     let seen = lookup.seen.filter(|_| clause.occur != Occur::MustNot);
     let unscored = TermLookup { parts: lookup.parts, watch: lookup.watch, seen };
     let sought = |term: &str| ResolvedTerm::of(term, &unscored);
+    let phrase = |terms: &Phrase| -> Result<ClauseTerms> {
+        let terms = terms.iter().map(|(term, far)| Ok((sought(term)?, *far)));
+        Ok(ClauseTerms::Phrase(terms.collect::<Result<_>>()?))
+    };
     let ask = &clause.ask;
     match ask {
         TermMatch::Word(terms) => {
             terms.iter().map(|term| Ok(ClauseTerms::Term(sought(term)?))).collect()
         }
         TermMatch::Phrase(terms) if terms.is_empty() => Ok(Vec::new()),
-        TermMatch::Phrase(terms) => {
-            let terms = terms.iter().map(|(term, far)| Ok((sought(term)?, *far)));
-            Ok(vec![ClauseTerms::Phrase(terms.collect::<Result<_>>()?)])
+        TermMatch::Phrase(terms) => Ok(vec![phrase(terms)?]),
+        TermMatch::Identifier(term, phrases) => {
+            let mut spellings = vec![ClauseTerms::Term(sought(term)?)];
+            for terms in phrases.iter().filter(|terms| !terms.is_empty()) {
+                spellings.push(phrase(terms)?);
+            }
+            Ok(vec![ClauseTerms::Spellings(spellings)])
         }
         TermMatch::Prefix(_) | TermMatch::Begin(..) | TermMatch::Fuzzy(..) => {
             let terms = expand(clause, lookup)?.into_iter();

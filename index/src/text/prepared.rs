@@ -2,16 +2,16 @@
 
 use super::cancel::CancelCheck;
 use super::exact::{PartPlan, is_match};
-use super::few_candidates::{few_candidates, score_all};
+use super::few_candidates::{candidates_beside_terms, few_candidates, score_all};
 use super::inverted_index::InvertedIndex;
 use super::lookup::{SeenFilter, TermLookup};
 use super::part::TextPart;
-use super::plan::{ClauseTerms, ResolvedTerm, ScoredClause, ScoringPlan};
+use super::plan::{ResolvedTerm, ScoredClause, ScoringPlan};
 use super::prune::PrunedQuery;
 use super::query::FullTextQuery;
 use super::scan::scan;
 use super::score::CollectionStats;
-use super::top_hits::{Hit, HitFilter, SearchAfter, TopHits};
+use super::top_hits::{Hit, HitFilter, Judged, SearchAfter, TopHits};
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
@@ -127,7 +127,7 @@ impl InvertedIndex {
 impl PreparedSearch<'_> {
     /// Returns the best hits, best first: by descending score, at equal scores by ascending address. `after`
     /// is the last hit of the page before. The filter is called for grains that could still enter the result,
-    /// in any order, and for none twice; a grain it rejects is not a hit. That does not change the scores of
+    /// the best first, and for none twice; a grain it rejects is not a hit. That does not change the scores of
     /// others, whose statistics count all documents.
     ///
     /// # Errors
@@ -148,34 +148,48 @@ impl PreparedSearch<'_> {
         after: Option<SearchAfter>,
         judge: &mut HitFilter<'_>,
     ) -> Result<(Vec<Hit>, u64)> {
-        let mut best = TopHits::new(limit, after, judge);
-        let mut scored = 0_u64;
-        for plan in &self.plans {
-            scored = scored.saturating_add(self.search_plan(plan, &mut best)?);
+        let (mut scored, mut judged) = (0_u64, Judged::new());
+        if limit == 0 {
+            return Ok((Vec::new(), 0));
         }
-        Ok((best.finish(), scored))
+        for round in 0.. {
+            let mut best = TopHits::new(limit, after, round);
+            for plan in &self.plans {
+                scored = scored.saturating_add(self.search_plan(plan, &mut best)?);
+            }
+            if let Some(hits) = best.finish(limit, &mut judged, judge)? {
+                return Ok((hits, scored));
+            }
+        }
+        Ok((Vec::new(), scored))
     }
 
-    fn search_plan(&self, plan: &ScoringPlan, best: &mut TopHits<'_, '_>) -> Result<u64> {
+    fn search_plan(&self, plan: &ScoringPlan, best: &mut TopHits) -> Result<u64> {
         let Self { texts, watch, .. } = self;
         let mut pruned = None;
         let mut scored = 0_u64;
         for (at, part) in texts.parts().enumerate() {
             let locals = PartPlan::of(plan, at);
-            if let Some(documents) = few_candidates(&locals, part)? {
+            if let Some(documents) = few_candidates(plan, &locals, part)? {
                 score_all(&documents, &locals, plan, part, best, watch)?;
                 scored = scored.saturating_add(documents.len() as u64);
                 continue;
             }
             match part {
                 TextPart::Segment(segment, gone) if plan.can_prune() => {
+                    // The library knows single terms alone: what may match another clause is scored first.
+                    let Some(others) = candidates_beside_terms(&locals, part)? else {
+                        scan_best(plan, at, part, best, watch)?;
+                        continue;
+                    };
+                    score_all(&others, &locals, plan, part, best, watch)?;
                     if pruned.is_none() {
                         pruned = Some(PrunedQuery::of(plan, texts.searcher())?);
                     }
                     let Some(pruned) = &pruned else { continue };
-                    let part = (segment, gone);
-                    let more = pruned.search(plan, &locals, part, best, watch)?;
-                    scored = scored.saturating_add(more);
+                    let known = (segment, gone, others.as_slice());
+                    let more = pruned.search(plan, &locals, known, best, watch)?;
+                    scored = scored.saturating_add(more).saturating_add(others.len() as u64);
                 }
                 _ => scan_best(plan, at, part, best, watch)?,
             }
@@ -306,12 +320,7 @@ impl PreparedSearch<'_> {
     #[must_use]
     pub fn terms(&self) -> Vec<(String, u64)> {
         let told = |sought: &ResolvedTerm| (sought.term.to_string(), sought.doc_frequency);
-        let terms = self.units().flat_map(|unit| match &unit.what {
-            ClauseTerms::Term(term) => vec![told(term)],
-            ClauseTerms::Phrase(terms) => terms.iter().map(|(term, _)| told(term)).collect(),
-            ClauseTerms::Group(terms) => terms.iter().map(|(term, _)| told(term)).collect(),
-        });
-        terms.collect()
+        self.units().flat_map(|unit| unit.what.terms()).map(told).collect()
     }
 
     fn units(&self) -> impl Iterator<Item = &ScoredClause> {
@@ -324,13 +333,11 @@ fn scan_best(
     plan: &ScoringPlan,
     at: usize,
     part: TextPart<'_>,
-    best: &mut TopHits<'_, '_>,
+    best: &mut TopHits,
     watch: &CancelCheck<'_>,
 ) -> Result<()> {
     scan(plan, at, part, watch, &mut |document, score| {
-        if best.threshold().is_none_or(|floor| score >= floor) {
-            best.offer(score, part.sequence(document)?)?;
-        }
+        best.offer(score, part.sequence(document)?);
         Ok(false)
     })?;
     Ok(())

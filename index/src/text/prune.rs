@@ -32,7 +32,7 @@ use super::cancel::CancelCheck;
 use super::deleted::DeletedDocs;
 use super::exact::PartPlan;
 use super::part::TextPart;
-use super::plan::{ClauseTerms, ScoringPlan};
+use super::plan::{ClauseTerms, ScoredClause, ScoringPlan};
 use super::score::{CollectionStats, K1, idf, norm};
 use super::segment::{Segment, field};
 use super::top_hits::TopHits;
@@ -62,13 +62,15 @@ impl PrunedQuery {
         let common = idf(plan.collection.documents, 0) * (K1 + 1.0);
         let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::with_capacity(plan.clauses.len());
         let mut scale = 1.0;
+        let is_term = |unit: &&ScoredClause| matches!(unit.what, ClauseTerms::Term(_));
+        let terms = plan.clauses.iter().filter(is_term).count();
         for unit in &plan.clauses {
             let ClauseTerms::Term(term) = &unit.what else { continue };
             let term = Term::from_field_text(field(), &term.term);
             let query = TermQuery::new(term, IndexRecordOption::WithFreqs);
             let occur = if unit.must { Occur::Must } else { Occur::Should };
             let factor = unit.value / common;
-            if plan.clauses.len() == 1 {
+            if terms == 1 {
                 scale = factor;
                 clauses.push((occur, Box::new(query)));
             } else {
@@ -84,37 +86,42 @@ impl PrunedQuery {
         Ok(Self { weight, scale, slack: term_slack(average), average })
     }
 
-    /// Offers the documents of a segment that can be among the best. Returns the number of documents scored.
+    /// Offers the documents of a segment that can be among the best, except those in `known` (ascending), which
+    /// were offered before. No other document may match a clause that is no single term. Returns the number of
+    /// documents scored.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if the segment cannot be read; those of the filter; `ERR_TIMEOUT`.
+    /// `ERR_INTEGRITY` if the segment cannot be read; `ERR_TIMEOUT`.
     pub(super) fn search(
         &self,
         plan: &ScoringPlan,
         locals: &PartPlan<'_>,
-        (segment, gone): (&Segment, &DeletedDocs),
-        best: &mut TopHits<'_, '_>,
+        (segment, gone, known): (&Segment, &DeletedDocs, &[u32]),
+        best: &mut TopHits,
         watch: &CancelCheck<'_>,
     ) -> Result<u64> {
         let part = TextPart::Segment(segment, gone);
         let slack = self.slack.max(block_slack(segment, self.average));
         // Scores the library may skip: the threshold, lowered by all possible errors.
-        let threshold = |best: &TopHits<'_, '_>| match best.threshold() {
+        let threshold = |best: &TopHits| match best.threshold() {
             Some(floor) => to_f32(floor / self.scale / slack * (1.0 - MARGIN)),
             None => Score::MIN,
         };
         let mut failed = None;
         let mut scored = 0_u64;
-        let mut offer = |document: DocId, score: Score, best: &mut TopHits<'_, '_>| -> Result<()> {
+        let mut offer = |document: DocId, score: Score, best: &mut TopHits| -> Result<()> {
             let at_most = f64::from(score) * self.scale * (1.0 + MARGIN);
-            if gone.contains(document) || best.threshold().is_some_and(|floor| at_most < floor) {
+            if gone.contains(document)
+                || best.threshold().is_some_and(|floor| at_most < floor)
+                || known.binary_search(&document).is_ok()
+            {
                 return Ok(());
             }
             scored = scored.saturating_add(1);
-            match locals.score(plan, part, document, watch)? {
-                Some(score) => best.offer(score, part.sequence(document)?),
-                None => Ok(()),
+            if let Some(score) = locals.score(plan, part, document, watch)? {
+                best.offer(score, part.sequence(document)?);
             }
+            Ok(())
         };
         let first = threshold(best);
         self.weight.for_each_pruning(

@@ -3,7 +3,7 @@
 
 use super::cancel::CancelCheck;
 use super::exact::PartPlan;
-use super::part::{PostingsCursor, TermRef, TextPart};
+use super::part::{PostingsCursor, TextPart};
 use super::plan::{PartClause, ScoringPlan};
 use crate::error::Result;
 
@@ -178,6 +178,7 @@ impl ScoreWindow {
 enum ClausePostings<'l, 'p> {
     Terms(Vec<(PostingsCursor, f64)>),
     Phrase(PostingsCursor, &'l PartClause<'p>),
+    Spellings(Vec<ClausePostings<'l, 'p>>),
 }
 
 impl<'l, 'p> ClausePostings<'l, 'p> {
@@ -196,10 +197,15 @@ impl<'l, 'p> ClausePostings<'l, 'p> {
                 }
                 Self::Terms(cursors)
             }
-            PartClause::Phrase(terms) => match rarest(part, terms) {
-                Some(found) => Self::Phrase(part.cursor(found)?, local),
-                None => Self::Terms(Vec::new()),
-            },
+            PartClause::Phrase(_) => {
+                let mut drivers = Vec::new();
+                local.add_drivers(part, &mut drivers);
+                match drivers.first() {
+                    Some(rarest) => Self::Phrase(part.cursor(rarest)?, local),
+                    None => Self::Terms(Vec::new()),
+                }
+            }
+            PartClause::Spellings(members) => Self::Spellings(Self::all(part, members)?),
         })
     }
 
@@ -225,6 +231,9 @@ impl<'l, 'p> ClausePostings<'l, 'p> {
                 }
                 Ok(())
             }
+            Self::Spellings(members) => members
+                .iter_mut()
+                .try_for_each(|member| member.accumulate((plan, watch), part, end, first, shares)),
             Self::Phrase(cursor, local) => {
                 let mut documents = Vec::new();
                 cursor.visit_until(end, |document, _| documents.push(document));
@@ -241,9 +250,4 @@ impl<'l, 'p> ClausePostings<'l, 'p> {
             }
         }
     }
-}
-
-/// The term with the lowest document frequency.
-fn rarest<'p>(part: TextPart<'_>, terms: &[(&'p TermRef, u32)]) -> Option<&'p TermRef> {
-    terms.iter().map(|(found, _)| *found).min_by_key(|found| part.frequency(found))
 }

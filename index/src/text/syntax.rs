@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use crate::error::{Error, Result};
 
 use super::analysis::{Analyser, Token, TokenKind};
-use super::clause::{Clause, Occur, TermMatch};
+use super::clause::{Clause, Occur, Phrase, TermMatch};
 use super::language::Language;
 use super::lexer::{ItemForm, SuffixOperator, next_item, split_suffix};
 use super::stop_words::is_stop_word;
@@ -71,32 +71,57 @@ impl QueryWord {
         self.tokens.iter().filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Lone))
     }
 
-    /// The clause for a required or excluded item: its words side by side, or the whole of an identifier.
+    /// The clause for a required or excluded item: its words side by side, or an identifier.
     fn as_condition(&self) -> Option<TermMatch> {
-        match (self.positioned_tokens().count(), self.name()) {
-            (1, Some(OwnedToken { kind: TokenKind::Whole, term, .. })) => {
-                Some(TermMatch::Word(vec![term.clone()]))
+        self.as_identifier().or_else(|| phrase_of(self.positioned_tokens()))
+    }
+
+    /// The clause for an identifier: the whole of it, or its words side by side, or the parts of these side by
+    /// side, or its words as the parts of one word. `None` for what has no parts.
+    fn as_identifier(&self) -> Option<TermMatch> {
+        let has_parts =
+            self.tokens.iter().any(|t| matches!(t.kind, TokenKind::Whole | TokenKind::Inner));
+        let name = self.tokens.first().filter(|_| has_parts)?;
+        let words: Vec<&OwnedToken> = self.positioned_tokens().collect();
+        // In place of a word the parts that its capitals and digits show.
+        let parts_of = |word: &OwnedToken| {
+            let at = word.position;
+            self.tokens.iter().filter(move |t| t.kind == TokenKind::Inner && t.position == at)
+        };
+        let mut parts: Vec<&OwnedToken> = Vec::new();
+        for word in &words {
+            let before = parts.len();
+            parts.extend(parts_of(word));
+            if parts.len() == before {
+                parts.push(word);
             }
-            _ => phrase_of(self.positioned_tokens()),
         }
+        let mut phrases: Vec<Phrase> = Vec::new();
+        for (tokens, step) in [(&words, 1), (&parts, 1), (&words, 0)] {
+            let terms = tokens.iter().map(|token| token.term.clone());
+            let phrase: Phrase = terms.zip((0..).map(|at| at * step)).collect();
+            if (2..=MAX_TERMS).contains(&phrase.len()) && !phrases.contains(&phrase) {
+                phrases.push(phrase);
+            }
+        }
+        Some(TermMatch::Identifier(name.term.clone(), phrases))
     }
 
     fn is_stop_word(&self, language: Language) -> bool {
         matches!(&*self.tokens, [only] if is_stop_word(language, &only.unstemmed))
     }
 
-    /// The clause for an item that adds to the score, with all its terms. Single digits or letters that are
-    /// parts of a word are left out: `B12` would match anything with a 12.
+    /// The clause for an item that adds to the score: an identifier, or all its terms. The last character of a
+    /// run alone is left out.
     fn as_optional(&self) -> TermMatch {
+        if let Some(identifier) = self.as_identifier() {
+            return identifier;
+        }
         if let [OwnedToken { kind: TokenKind::Lone, term, .. }] = &*self.tokens {
             return TermMatch::Prefix(term.clone());
         }
-        let says_little = |token: &OwnedToken| {
-            let letters = token.unstemmed.chars().filter(|c| c.is_alphabetic()).count();
-            token.kind == TokenKind::Last || token.kind == TokenKind::Inner && letters < 2
-        };
         let mut seen = HashSet::new();
-        let tokens = self.tokens.iter().filter(|token| !says_little(token));
+        let tokens = self.tokens.iter().filter(|token| token.kind != TokenKind::Last);
         TermMatch::Word(
             tokens.map(|t| t.term.clone()).filter(|term| seen.insert(term.clone())).collect(),
         )
@@ -298,6 +323,7 @@ fn term_count(ask: &TermMatch) -> usize {
     match ask {
         TermMatch::Word(terms) => terms.len(),
         TermMatch::Phrase(terms) => terms.len(),
+        TermMatch::Identifier(_, phrases) => 1 + phrases.iter().map(Vec::len).sum::<usize>(),
         TermMatch::Prefix(_) | TermMatch::Begin(..) | TermMatch::Fuzzy(..) => 1,
     }
 }

@@ -20,6 +20,13 @@ fn shown(clauses: &[Clause]) -> String {
                 let terms: Vec<_> = terms.iter().map(|(t, at)| format!("{t}@{at}")).collect();
                 format!("\"{}\"", terms.join(" "))
             }
+            TermMatch::Identifier(term, phrases) => {
+                let phrase = |terms: &Phrase| {
+                    let terms: Vec<_> = terms.iter().map(|(t, at)| format!("{t}@{at}")).collect();
+                    format!("|\"{}\"", terms.join(" "))
+                };
+                format!("{term}{}", phrases.iter().map(phrase).collect::<String>())
+            }
             TermMatch::Prefix(term) => format!("{term}*"),
             TermMatch::Begin(term, others) => format!("{term}*|{}", others.join("|")),
             TermMatch::Fuzzy(term, edits) => format!("{term}~{edits}"),
@@ -38,10 +45,13 @@ fn check(text: &str, expected: &str) {
 fn plain_words_add_to_the_score() {
     check("painted sunrises", "paint sunris");
     check("dog dogs DOG", "dog");
-    check("user-id user-name", "user-id|user|id user-name|name");
-    check("user-id", "user-id|user|id");
-    check("getUserName", "getusernam|get|user|name");
-    check("gpt4 B12 iPhone", "gpt4|gpt b12 iphon|phone");
+    let user_id = "user-id|\"user@0 id@1\"|\"user@0 id@0\"";
+    check("user-id", user_id);
+    check("user-id user user-id", &format!("{user_id} user"));
+    check("getUserName", "getusernam|\"get@0 user@1 name@2\"");
+    check("get_userName", "get_username|\"get@0 usernam@1\"|\"get@0 user@1 name@2\"|\"get@0 usernam@0\"");
+    check("item217 B12", "item217|\"item@0 217@1\" b12|\"b@0 12@1\"");
+    check("C++", "c++");
     check("東京都", "東京|京都");
     check("東", "東*");
     check("👍🏽", "👍");
@@ -51,10 +61,10 @@ fn plain_words_add_to_the_score() {
 #[test]
 fn signs_say_what_must_be_there_and_what_must_not() {
     check("+dogs -cats mice", "+dog -cat mice");
-    check("+user-id", "+\"user@0 id@1\"");
+    check("+user-id", "+user-id|\"user@0 id@1\"|\"user@0 id@0\"");
     check("-東京都", "-\"東京@0 京都@1\"");
     check("+\"the dog\" -\"a cat\"", "+\"the@0 dog@1\" -\"a@0 cat@1\"");
-    check("+iPhone", "+iphon");
+    check("+iPhone", "+iphon|\"i@0 phone@1\"");
     check("+C++ -c#", "+c++ -c#");
     check("+the", "+the");
 }
@@ -96,13 +106,13 @@ fn odd_text_is_words_or_nothing() {
     check("5\" disk", "5 disk");
     check("+ - * ~ \" ( ) && || ! ^ { } [ ] ? : \\ /", "");
     check("(foo|bar)*", "foo bar");
-    check("[a-z]+\\d{3}", "a-z|a|z d 3");
+    check("[a-z]+\\d{3}", "a-z|\"a@0 z@1\"|\"a@0 z@0\" d 3");
     check("--flag ++x +-y", "flag x y");
-    check("well-known - dash", "well-known|well|known dash");
+    check("well-known - dash", "well-known|\"well@0 known@1\"|\"well@0 known@0\" dash");
     check("*", "");
     check("*.rs", "rs");
     check("a\0b", "b");
-    check("title:foo", "title:foo|titl|foo");
+    check("title:foo", "title:foo|\"titl@0 foo@1\"|\"titl@0 foo@0\"");
 }
 
 #[test]
@@ -143,7 +153,7 @@ fn a_long_question_asks_for_its_first_terms_and_a_longer_one_is_refused() {
     let plain = |count: usize| "word ".repeat(count);
     assert_eq!(code(&format!("\"{}\"", plain(MAX_TERMS))), None);
     assert_eq!(code(&format!("\"{}\"", plain(MAX_TERMS + 1))), Some("ERR_LIMIT"));
-    assert_eq!(code(&format!("+{}", "a-".repeat(MAX_TERMS + 1))), Some("ERR_LIMIT"));
+    assert_eq!(code(&format!("+{}", "a-".repeat(MAX_TERMS + 1))), None, "itself alone");
     let signed: String = (0..=MAX_TERMS).map(|n| format!("-w{n} ")).collect();
     assert_eq!(code(&signed), Some("ERR_LIMIT"));
 }
@@ -160,6 +170,10 @@ proptest! {
             let terms: Vec<&str> = match &clause.ask {
                 TermMatch::Word(terms) => terms.iter().map(|term| &**term).collect(),
                 TermMatch::Phrase(terms) => terms.iter().map(|(term, _)| &**term).collect(),
+                TermMatch::Identifier(term, phrases) => {
+                    let parts = phrases.iter().flatten().map(|(term, _)| &**term);
+                    std::iter::once(&**term).chain(parts).collect()
+                }
                 TermMatch::Prefix(term) | TermMatch::Fuzzy(term, _) => vec![term],
                 TermMatch::Begin(term, terms) => {
                     std::iter::once(&**term).chain(terms.iter().map(|term| &**term)).collect()
@@ -177,8 +191,9 @@ proptest! {
             let question = FullTextQuery::words(&words.join(" "), Language::English).unwrap();
             let mut terms: Vec<String> = Vec::new();
             for clause in question.clauses() {
-                if let TermMatch::Word(found) = &clause.ask {
-                    terms.extend(found.iter().map(ToString::to_string));
+                match &clause.ask {
+                    TermMatch::Word(found) => terms.extend(found.iter().map(ToString::to_string)),
+                    other => terms.push(format!("{other:?}")),
                 }
             }
             terms.sort();

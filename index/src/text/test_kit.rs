@@ -240,6 +240,22 @@ impl Store {
                 rarity: terms.iter().map(|(term, _)| rarity_of(term)).sum(),
                 what: NaiveWhat::Phrase(terms.clone()),
             }],
+            TermMatch::Identifier(term, phrases) => {
+                let phrases = phrases.iter().filter(|terms| !terms.is_empty());
+                let spellings: Vec<NaiveWhat> =
+                    std::iter::once(NaiveWhat::Any(vec![(term.clone(), 1.0)]))
+                        .chain(phrases.cloned().map(NaiveWhat::Phrase))
+                        .collect();
+                let bound = |what: &NaiveWhat| match what {
+                    NaiveWhat::Phrase(terms) => {
+                        terms.iter().map(|(term, _)| self.frequency(term)).min().unwrap()
+                    }
+                    _ => self.frequency(term),
+                };
+                let most = spellings.iter().map(bound).find(|most| *most > 0).unwrap_or(0);
+                let what = NaiveWhat::Spellings(spellings);
+                vec![Naive { rarity: idf(documents, most), what }]
+            }
             TermMatch::Prefix(_) | TermMatch::Begin(..) | TermMatch::Fuzzy(..) => {
                 let all: BTreeSet<&str> = self
                     .live
@@ -293,13 +309,23 @@ struct Naive {
 enum NaiveWhat {
     Any(Vec<(Box<str>, f64)>),
     Phrase(Vec<(Box<str>, u32)>),
+    Spellings(Vec<NaiveWhat>),
 }
 
 impl Naive {
     fn share(&self, joined: &IndexedDocument, norms: &LengthNorms) -> f64 {
+        self.what.share(joined, norms)
+    }
+}
+
+impl NaiveWhat {
+    fn share(&self, joined: &IndexedDocument, norms: &LengthNorms) -> f64 {
         let code = length_code(joined.length());
         let weight = |term: &str| joined.term(term).map_or(0, |share| share.weight);
-        match &self.what {
+        match self {
+            NaiveWhat::Spellings(members) => {
+                members.iter().map(|member| member.share(joined, norms)).fold(0.0, f64::max)
+            }
             NaiveWhat::Any(terms) => terms
                 .iter()
                 .filter(|(term, _)| weight(term) > 0)

@@ -1,7 +1,8 @@
-//! The best hits so far, with the score a new hit must reach. Knows nothing of terms.
+//! The candidates of a search, with the score a new one must reach, and the best hits among them. Knows nothing of
+//! terms.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, HashMap};
 
 use crate::error::Result;
 use crate::posting::Sequence;
@@ -32,61 +33,110 @@ pub struct SearchAfter {
 /// it.
 pub type HitFilter<'a> = dyn FnMut(Sequence) -> Result<Option<[u8; 32]>> + 'a;
 
-/// The best hits so far.
-pub(super) struct TopHits<'a, 'b> {
-    /// A heap with the worst hit on top.
-    heap: BinaryHeap<WorstFirst>,
-    limit: usize,
+/// Candidates beyond which those that were overtaken are removed.
+const FIRST_COMPACTION: usize = if cfg!(test) { 8 } else { 1024 };
+
+/// Hits kept beyond the limit, of which some may be rejected without another search.
+const SPARE_HITS: usize = if cfg!(test) { 1 } else { 16 };
+
+/// The candidates that may be among the best hits: all whose score is reached by less than a number of others.
+/// They are not judged before the search ends, then in the order of their scores, so that few are.
+pub(super) struct TopHits {
+    candidates: Vec<(f64, Sequence)>,
+    /// The best scores, the worst of them on top.
+    scores: BinaryHeap<Reverse<Ranked>>,
+    /// The number of candidates to keep.
+    most: usize,
     after: Option<SearchAfter>,
-    judge: &'a mut HitFilter<'b>,
+    /// The number of candidates at which those below the threshold are removed.
+    compact_at: usize,
 }
 
-impl<'a, 'b> TopHits<'a, 'b> {
-    /// Collects the best `limit` hits after `after`.
-    pub(super) fn new(
-        limit: usize,
-        after: Option<SearchAfter>,
-        judge: &'a mut HitFilter<'b>,
-    ) -> Self {
-        Self { heap: BinaryHeap::new(), limit, after, judge }
+/// Candidates that were judged, so that none is judged twice.
+pub(super) type Judged = HashMap<Sequence, Option<[u8; 32]>>;
+
+impl TopHits {
+    /// Collects candidates for the best `limit` hits after `after`, in the search of this number, from 0: a
+    /// later one keeps more.
+    pub(super) fn new(limit: usize, after: Option<SearchAfter>, round: u32) -> Self {
+        let more = 16_usize.saturating_pow(round);
+        let most = limit.saturating_add(SPARE_HITS).saturating_mul(more);
+        let compact_at = most.saturating_mul(2).saturating_add(FIRST_COMPACTION);
+        Self { candidates: Vec::new(), scores: BinaryHeap::new(), most, after, compact_at }
     }
 
-    /// The score a hit must reach to enter the result; `None` while there is room. At exactly this score the
-    /// address decides.
+    /// The score a candidate must reach; `None` while there is room.
     pub(super) fn threshold(&self) -> Option<f64> {
-        let worst = self.heap.peek().filter(|_| self.heap.len() >= self.limit)?;
-        Some(worst.0.score)
+        let worst = self.scores.peek().filter(|_| self.scores.len() >= self.most)?;
+        Some(worst.0.0)
     }
 
-    /// Adds a hit if it ranks high enough. The filter is called only if it might.
+    /// Adds a candidate if it ranks high enough.
+    pub(super) fn offer(&mut self, score: f64, sequence: Sequence) {
+        if self.threshold().is_some_and(|floor| score < floor) {
+            return;
+        }
+        match self.after {
+            Some(after) if score > after.score => return,
+            // It may be before the page: it takes no other's place.
+            Some(after) if score == after.score => {}
+            _ => self.add_score(score),
+        }
+        if self.candidates.len() >= self.compact_at {
+            if let Some(floor) = self.threshold() {
+                self.candidates.retain(|(score, _)| *score >= floor);
+            }
+            self.compact_at = self.compact_at.max(self.candidates.len().saturating_mul(2));
+        }
+        self.candidates.push((score, sequence));
+    }
+
+    fn add_score(&mut self, score: f64) {
+        if self.scores.len() < self.most {
+            self.scores.push(Reverse(Ranked(score)));
+        } else if let Some(mut worst) = self.scores.peek_mut()
+            && score > worst.0.0
+        {
+            *worst = Reverse(Ranked(score));
+        }
+    }
+
+    /// The best hits, best first; `None` if so many candidates were rejected that some which were dropped may be
+    /// among them. Candidates of one score are judged together, since their addresses decide.
     ///
     /// # Errors
     /// Those of the filter.
-    pub(super) fn offer(&mut self, score: f64, sequence: Sequence) -> Result<()> {
-        if self.limit == 0 || self.threshold().is_some_and(|floor| score < floor) {
-            return Ok(());
+    pub(super) fn finish(
+        mut self,
+        limit: usize,
+        judged: &mut Judged,
+        judge: &mut HitFilter<'_>,
+    ) -> Result<Option<Vec<Hit>>> {
+        self.candidates.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        let floor = self.threshold();
+        let mut hits = Vec::new();
+        for equal in self.candidates.chunk_by(|a, b| a.0 == b.0) {
+            let low = |(score, _): &(f64, Sequence)| floor.is_some_and(|floor| *score < floor);
+            if hits.len() >= limit || equal.first().is_none_or(low) {
+                break;
+            }
+            let first = hits.len();
+            for (score, sequence) in equal {
+                let address = match judged.get(sequence) {
+                    Some(known) => *known,
+                    None => *judged.entry(*sequence).or_insert(judge(*sequence)?),
+                };
+                let hit = |address| Hit { sequence: *sequence, address, score: *score };
+                let is_after = |hit: &Hit| self.after.is_none_or(|after| ranks_after(hit, &after));
+                hits.extend(address.map(hit).filter(is_after));
+            }
+            if let Some(new) = hits.get_mut(first..) {
+                new.sort_unstable_by(by_rank);
+            }
         }
-        if self.after.is_some_and(|after| score > after.score) {
-            return Ok(());
-        }
-        let Some(address) = (self.judge)(sequence)? else { return Ok(()) };
-        let hit = Hit { sequence, address, score };
-        if self.after.is_some_and(|after| !ranks_after(&hit, &after)) {
-            return Ok(());
-        }
-        if self.heap.len() < self.limit {
-            self.heap.push(WorstFirst(hit));
-        } else if let Some(mut worst) = self.heap.peek_mut()
-            && by_rank(&hit, &worst.0) == Ordering::Less
-        {
-            *worst = WorstFirst(hit);
-        }
-        Ok(())
-    }
-
-    /// The hits, best first.
-    pub(super) fn finish(self) -> Vec<Hit> {
-        self.heap.into_sorted_vec().into_iter().map(|worst| worst.0).collect()
+        let complete = hits.len() >= limit || floor.is_none();
+        hits.truncate(limit);
+        Ok(complete.then_some(hits))
     }
 }
 
@@ -101,25 +151,25 @@ fn by_rank(a: &Hit, b: &Hit) -> Ordering {
     by_score.then_with(|| a.address.cmp(&b.address)).then_with(|| a.sequence.cmp(&b.sequence))
 }
 
-/// A hit in a max-heap, where the worst is the greatest.
-struct WorstFirst(Hit);
+/// A score in a heap.
+struct Ranked(f64);
 
-impl Ord for WorstFirst {
+impl Ord for Ranked {
     fn cmp(&self, other: &Self) -> Ordering {
-        by_rank(&self.0, &other.0)
+        self.0.total_cmp(&other.0)
     }
 }
 
-impl PartialOrd for WorstFirst {
+impl PartialOrd for Ranked {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for WorstFirst {
+impl PartialEq for Ranked {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for WorstFirst {}
+impl Eq for Ranked {}

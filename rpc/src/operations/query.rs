@@ -16,7 +16,7 @@ use crate::arguments::{MAX_NAMES, epoch_ms, read};
 use crate::error::{Code, Error, Result};
 use crate::json::{Few, Form, Formed};
 
-/// Most matches counted for `total`; beyond, it is null.
+/// Most matches counted for `total` where that is asked for; beyond, it is null.
 const MAX_COUNTED_MATCHES: u64 = 1_000;
 /// Most bytes of payloads in a page, so that its JSON stays below the limit of an answer.
 const MAX_PAGE_BYTES: usize = 2 << 20;
@@ -39,6 +39,9 @@ pub(crate) struct QueryGrains<'p> {
     include_superseded: bool,
     #[serde(default)]
     explain: bool,
+    /// Counts the matches of all pages.
+    #[serde(default)]
+    total: bool,
 }
 
 /// The member `where`: all given conditions must hold.
@@ -131,7 +134,7 @@ pub(crate) fn query(given: QueryGrains<'_>, session: &Session) -> Result<Envelop
     let page = PageOptions {
         limit: given.limit.unwrap_or_else(|| defaults.limit.min(few)),
         max_bytes: MAX_PAGE_BYTES,
-        count_to: MAX_COUNTED_MATCHES,
+        count_to: if given.total { MAX_COUNTED_MATCHES } else { 0 },
         explain: given.explain,
         ..defaults
     };

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use grainstore_format::GrainRef;
 use grainstore_index::Sequence;
 use redb::{ReadableTableMetadata, TableError};
 use sha2::{Digest, Sha256};
@@ -191,7 +192,7 @@ impl Truth {
                 None => self.vault.key_of_row(row).map(|_| false),
             },
             Ok(None) => self.with_blob(at, |blob| {
-                with_fields(blob, |grain| self.has_erased_user(grain.text("user_id"), at))
+                with_fields(blob, |grain| self.has_erased_user(grain, at))
             }),
             Err(error) => Err(error),
         };
@@ -202,15 +203,15 @@ impl Truth {
         }
     }
 
-    /// Returns `true` if a grain of this user at this sequence was erased together with the user and waits to
-    /// be scrubbed.
+    /// Returns `true` if the grain at this sequence was erased together with its user and waits to be scrubbed.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool> {
+    pub(crate) fn has_erased_user(&self, grain: &GrainRef<'_>, at: Sequence) -> Result<bool> {
         let ErasureState { users, chain: Some(chain), .. } = self.erasure_state()? else {
             return Ok(false);
         };
+        let user_id = grain.text("user_id");
         let cutoff = user_id.and_then(|user| users.get(&chain.user_token(user)));
         Ok(cutoff.is_some_and(|cutoff| at <= *cutoff))
     }

@@ -25,8 +25,8 @@ impl ConsentLookup for WritePlan<'_> {
         Ok(last_version(from, self)?.map(Arc::new))
     }
 
-    fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool> {
-        self.view.has_erased_user(user_id, at)
+    fn has_erased_user(&self, grain: &GrainRef<'_>, at: Sequence) -> Result<bool> {
+        self.view.has_erased_user(grain, at)
     }
 
     fn state_of(&self, at: Sequence) -> Result<GrainState> {

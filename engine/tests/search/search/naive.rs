@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use grainstore::cal::{Predicate, Query, TypeSet, Visibility};
 use grainstore::format::{GrainRef, GrainType};
 use grainstore::{ContentAddress, Session, VerificationStatus};
-use grainstore_index::text::{Document, FullTextQuery, Language, Occur, Settings, TermMatch};
+use grainstore_index::text::{Document, FullTextQuery, Language, Occur, Phrase, Settings, TermMatch};
 
 use crate::search::kit::{addresses, belief, grain, store, turn};
 use crate::search::random::Random;
@@ -89,6 +89,10 @@ fn answers(all: &[Known], known: &Known, question: &FullTextQuery) -> bool {
         TermMatch::Word(terms) if whole => terms.iter().all(|term| has_term(&|own| *own == **term)),
         TermMatch::Word(terms) => terms.iter().any(|term| has_term(&|own| *own == **term)),
         TermMatch::Phrase(_) => known.words.has(ask),
+        TermMatch::Identifier(term, phrases) => {
+            let phrase = |terms: &Phrase| known.words.has(&TermMatch::Phrase(terms.clone()));
+            has_term(&|own| *own == **term) || phrases.iter().any(phrase)
+        }
         TermMatch::Prefix(prefix) => has_term(&|own| own.starts_with(&**prefix)),
         TermMatch::Begin(prefix, others) => has_term(&|own| {
             own.starts_with(&**prefix) || others.iter().any(|other| **other == *own)

@@ -329,7 +329,9 @@ fn row_count_note(shown: usize, total: Option<u64>) -> Option<String> {
         (0, _) => None,
         (shown, Some(total)) if total > shown => Some(format!("{shown} of {total} grains")),
         (1, None) => Some("1 grain; there may be more (WITH total counts them)".to_owned()),
-        (shown, None) => Some(format!("{shown} grains; there may be more (WITH total counts them)")),
+        (shown, None) => {
+            Some(format!("{shown} grains; there may be more (WITH total counts them)"))
+        }
         (1, _) => Some("1 grain".to_owned()),
         (shown, _) => Some(format!("{shown} grains")),
     }

@@ -49,7 +49,10 @@ fn plain_words_add_to_the_score() {
     check("user-id", user_id);
     check("user-id user user-id", &format!("{user_id} user"));
     check("getUserName", "getusernam|\"get@0 user@1 name@2\"");
-    check("get_userName", "get_username|\"get@0 usernam@1\"|\"get@0 user@1 name@2\"|\"get@0 usernam@0\"");
+    check(
+        "get_userName",
+        "get_username|\"get@0 usernam@1\"|\"get@0 user@1 name@2\"|\"get@0 usernam@0\"",
+    );
     check("item217 B12", "item217|\"item@0 217@1\" b12|\"b@0 12@1\"");
     check("C++", "c++");
     check("東京都", "東京|京都");

@@ -37,7 +37,7 @@ pub type HitFilter<'a> = dyn FnMut(Sequence) -> Result<Option<[u8; 32]>> + 'a;
 const FIRST_COMPACTION: usize = if cfg!(test) { 8 } else { 1024 };
 
 /// Hits kept beyond the limit, of which some may be rejected without another search.
-const SPARE_HITS: usize = if cfg!(test) { 1 } else { 16 };
+const SPARE_HITS: usize = if cfg!(test) { 1 } else { 2 };
 
 /// The candidates that may be among the best hits: all whose score is reached by less than a number of others.
 /// They are not judged before the search ends, then in the order of their scores, so that few are.

@@ -191,9 +191,8 @@ impl Truth {
                 Some(cutoff) => Ok(at <= *cutoff),
                 None => self.vault.key_of_row(row).map(|_| false),
             },
-            Ok(None) => self.with_blob(at, |blob| {
-                with_fields(blob, |grain| self.has_erased_user(grain, at))
-            }),
+            Ok(None) => self
+                .with_blob(at, |blob| with_fields(blob, |grain| self.has_erased_user(grain, at))),
             Err(error) => Err(error),
         };
         match erased {

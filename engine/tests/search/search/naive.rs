@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use grainstore::cal::{Predicate, Query, TypeSet, Visibility};
 use grainstore::format::{GrainRef, GrainType};
 use grainstore::{ContentAddress, Session, VerificationStatus};
-use grainstore_index::text::{Document, FullTextQuery, Language, Occur, Phrase, Settings, TermMatch};
+use grainstore_index::text::{
+    Document, FullTextQuery, Language, Occur, Phrase, Settings, TermMatch,
+};
 
 use crate::search::kit::{addresses, belief, grain, store, turn};
 use crate::search::random::Random;

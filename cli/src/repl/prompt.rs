@@ -390,7 +390,7 @@ mod tests {
             (0, Some(0), None),
             (1, Some(1), Some("1 grain")),
             (20, Some(57), Some("20 of 57 grains")),
-            (20, None, Some("20 grains")),
+            (20, None, Some("20 grains; there may be more (WITH total counts them)")),
         ] {
             assert_eq!(row_count_note(shown, total).as_deref(), expected);
         }

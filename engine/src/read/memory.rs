@@ -232,7 +232,10 @@ impl Memory for SessionMemory<'_> {
         let view = self.session.view_for_query(self.view(), query)?;
         let mut walk = CandidateScan::new((self.session, &view), query, cancel, 0)?;
         let ended = walk.run(visit)?;
-        let total = (ended.is_continue() && !walk.cut).then_some(walk.matched);
+        let total = match ended.is_continue() && !walk.cut {
+            true => Some(walk.matched),
+            false => walk.total_by_index()?,
+        };
         Ok(RecallStats { scanned: walk.scanned, total })
     }
 

@@ -16,6 +16,8 @@ pub struct Clause {
 pub enum Occur {
     /// It adds to the score.
     Should,
+    /// It adds to the score of a grain that matches otherwise.
+    Boost,
     /// It adds to the score, and a grain without it does not match.
     Must,
     /// A grain with it does not match.
@@ -48,6 +50,7 @@ impl fmt::Display for Clause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.occur {
             Occur::Should => "",
+            Occur::Boost => "^",
             Occur::Must => "+",
             Occur::MustNot => "-",
         })?;

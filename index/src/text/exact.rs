@@ -66,6 +66,9 @@ impl<'p> PartPlan<'p> {
         let share = |local: &PartClause| local.tf(&words, (&plan.norms, code), watch);
         let mut score = 0.0;
         for (unit, local) in plan.clauses.iter().zip(&self.clauses) {
+            if unit.boosts && score <= 0.0 {
+                continue;
+            }
             let share = share(local)?;
             if share > 0.0 {
                 score += unit.value * share;
@@ -100,7 +103,7 @@ pub(super) fn is_match(
         }
         counts = true;
     }
-    for unit in &plan.clauses {
+    for unit in plan.clauses.iter().filter(|unit| !unit.boosts) {
         counts = counts || share(&unit.what)? > 0.0;
     }
     Ok(counts && !any_has_all(&plan.must_not, share)?)

@@ -59,12 +59,12 @@ pub(super) fn expand(
     };
     let found: Vec<(Box<str>, u64)> = found.by_term.into_iter().filter(|(_, n)| *n > 0).collect();
     let mut terms = match occur {
-        Occur::Should => most_frequent(found, lookup)?,
+        Occur::Should | Occur::Boost => most_frequent(found, lookup)?,
         // An excluded form that the reader sees in no document excludes none of theirs.
         Occur::MustNot if found.len() <= MAX_STRICT_EXPANSIONS => found,
         Occur::Must | Occur::MustNot => counted(found, lookup)?,
     };
-    if *occur != Occur::Should && terms.len() > MAX_STRICT_EXPANSIONS {
+    if matches!(occur, Occur::Must | Occur::MustNot) && terms.len() > MAX_STRICT_EXPANSIONS {
         let message = format!(
             "a word after + or - stands for {} words; a condition is checked against {} at most",
             terms.len(),

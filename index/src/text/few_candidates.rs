@@ -33,7 +33,10 @@ pub(super) fn few_candidates(
     let required = clauses().filter(|(unit, _)| unit.must).map(|(_, local)| local);
     match required.min_by_key(|local| drivers_of(local)) {
         Some(rarest) => documents_of([rarest], part),
-        None => documents_of(&locals.clauses, part),
+        None => {
+            let found = clauses().filter(|(unit, _)| !unit.boosts).map(|(_, local)| local);
+            documents_of(found, part)
+        }
     }
 }
 

@@ -142,9 +142,10 @@ impl Document {
     }
 }
 
-/// The clauses a document can match by: all but the excluded ones.
+/// The clauses a document can match by.
 fn positive_matches(question: &FullTextQuery) -> impl Iterator<Item = &TermMatch> {
-    let found = question.clauses().iter().filter(|clause| clause.occur != Occur::MustNot);
+    let finds = |clause: &&Clause| matches!(clause.occur, Occur::Should | Occur::Must);
+    let found = question.clauses().iter().filter(finds);
     found.map(|clause| &clause.ask)
 }
 

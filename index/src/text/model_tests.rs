@@ -48,8 +48,13 @@ fn ask() -> impl Strategy<Value = TermMatch> {
 }
 
 fn question() -> impl Strategy<Value = FullTextQuery> {
-    let occur =
-        prop::sample::select(vec![Occur::Should, Occur::Should, Occur::Must, Occur::MustNot]);
+    let occur = prop::sample::select(vec![
+        Occur::Should,
+        Occur::Should,
+        Occur::Boost,
+        Occur::Must,
+        Occur::MustNot,
+    ]);
     let general = prop::collection::vec((occur, ask()), 0..5)
         .prop_map(|asks| asks.into_iter().map(|(occur, ask)| clause(occur, ask)).collect());
     let plain = prop::collection::vec((any::<bool>(), term()), 1..4).prop_map(|terms| {

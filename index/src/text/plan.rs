@@ -18,7 +18,7 @@ pub(super) const MAX_PRUNABLE_CLAUSES: usize = 64;
 /// The clauses of a query with their weights.
 #[derive(Debug)]
 pub(super) struct ScoringPlan {
-    /// The scored clauses, in the order of the query; scores are added in this order.
+    /// The scored clauses, in the order of the query, then those that boost; scores are added in this order.
     pub(super) clauses: Vec<ScoredClause>,
     /// The excluded clauses; one excludes a document that has all its members.
     pub(super) must_not: Vec<Vec<ClauseTerms>>,
@@ -33,6 +33,8 @@ pub(super) struct ScoringPlan {
 pub(super) struct ScoredClause {
     /// True if a document must match it.
     pub(super) must: bool,
+    /// True if it adds to the score of a document that matches another clause, and finds none.
+    pub(super) boosts: bool,
     /// The most it adds to a score.
     pub(super) value: f64,
     /// The terms it matches.
@@ -140,8 +142,8 @@ impl ClauseTerms {
     }
 
     /// The idf: of a phrase, the sum over its terms; of a group, that of a term in as many documents as the
-    /// members in sum; of an identifier, that of its term, or if no document has it, of a term in as many
-    /// documents as its other spellings.
+    /// members in sum; of an identifier, that of its term, or if no document has it, of a term in as
+    /// many documents as its other spellings.
     fn idf(&self, documents: u64) -> f64 {
         match self {
             Self::Term(term) => idf(documents, term.doc_frequency),
@@ -278,7 +280,11 @@ impl ScoringPlan {
             match clause.occur {
                 Occur::MustNot => plan.must_not.push(clause_terms(clause, lookup)?),
                 Occur::Should | Occur::Must => plan.add_scored(clause, lookup)?,
+                Occur::Boost => {}
             }
+        }
+        for clause in question.clauses().iter().filter(|clause| clause.occur == Occur::Boost) {
+            plan.add_scored(clause, lookup)?;
         }
         plan.must_not.retain(|whats| !whats.is_empty());
         Ok(plan)
@@ -295,15 +301,15 @@ impl ScoringPlan {
         let is_term = |unit: &ScoredClause| matches!(unit.what, ClauseTerms::Term(_));
         self.must_not.is_empty()
             && self.clauses.len() <= MAX_PRUNABLE_CLAUSES
-            && self.clauses.iter().any(is_term)
-            && self.clauses.iter().all(|unit| is_term(unit) || !unit.must)
+            && self.clauses.iter().any(|unit| is_term(unit) && !unit.boosts)
+            && self.clauses.iter().all(|unit| is_term(unit) || !(unit.must || unit.boosts))
     }
 
     fn add_scored(&mut self, clause: &Clause, lookup: &TermLookup<'_>) -> Result<()> {
-        let must = clause.occur == Occur::Must;
+        let (must, boosts) = (clause.occur == Occur::Must, clause.occur == Occur::Boost);
         for what in clause_terms(clause, lookup)? {
             let value = (K1 + 1.0) * what.idf(self.collection.documents);
-            self.clauses.push(ScoredClause { must, value, what });
+            self.clauses.push(ScoredClause { must, boosts, value, what });
         }
         Ok(())
     }

@@ -274,7 +274,8 @@ impl PreparedSearch<'_> {
     /// An upper bound on the number of matching documents that are seen.
     #[must_use]
     pub fn max_matches(&self) -> u64 {
-        self.units().map(|unit| unit.what.max_documents()).fold(0, u64::saturating_add)
+        let found = self.units().filter(|unit| !unit.boosts);
+        found.map(|unit| unit.what.max_documents()).fold(0, u64::saturating_add)
     }
 
     /// Returns `true` if a grain matches; faster than scoring it.

@@ -79,7 +79,8 @@ impl FullTextQuery {
     /// Returns `true` if it matches no grain: it is empty, or only excludes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.clauses.iter().all(|clause| clause.occur == Occur::MustNot)
+        let finds = |clause: &Clause| matches!(clause.occur, Occur::Should | Occur::Must);
+        !self.clauses.iter().any(finds)
     }
 }
 

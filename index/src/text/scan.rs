@@ -4,7 +4,7 @@
 use super::cancel::CancelCheck;
 use super::exact::PartPlan;
 use super::part::{PostingsCursor, TextPart};
-use super::plan::{PartClause, ScoringPlan};
+use super::plan::{PartClause, ScoredClause, ScoringPlan};
 use crate::error::Result;
 
 /// The number of documents whose scores are accumulated at once.
@@ -42,7 +42,7 @@ pub(super) fn scan(
         window.start(first);
         for (unit, walk) in plan.clauses.iter().zip(&mut units) {
             walk.accumulate((plan, watch), part, end, first, &mut window.tfs)?;
-            window.add_clause(unit.value, unit.must);
+            window.add_clause(unit);
         }
         for all in &mut barred {
             for walk in all.iter_mut() {
@@ -130,11 +130,11 @@ impl ScoreWindow {
         }
     }
 
-    /// Adds a clause to the scores.
-    fn add_clause(&mut self, value: f64, must: bool) {
+    /// Adds a clause to the scores. One that boosts adds to those that there are.
+    fn add_clause(&mut self, &ScoredClause { value, must, boosts, .. }: &ScoredClause) {
         let (scores, have) = (&mut self.scores, &mut self.matched_clauses);
         self.tfs.drain(|at, share| {
-            if let Some(score) = scores.get_mut(at) {
+            if let Some(score) = scores.get_mut(at).filter(|score| !boosts || **score > 0.0) {
                 *score += value * share;
             }
             if must && let Some(have) = have.get_mut(at) {

@@ -73,15 +73,24 @@ impl QueryWord {
 
     /// The clause for a required or excluded item: its words side by side, or an identifier.
     fn as_condition(&self) -> Option<TermMatch> {
-        self.as_identifier().or_else(|| phrase_of(self.positioned_tokens()))
+        match self.name() {
+            Some(OwnedToken { kind: TokenKind::Whole, term, .. }) if !self.has_parts() => {
+                Some(TermMatch::Word(vec![term.clone()]))
+            }
+            _ => self.as_identifier().or_else(|| phrase_of(self.positioned_tokens())),
+        }
+    }
+
+    /// Returns `true` for an identifier of several words, or with parts that its capitals and digits show.
+    fn has_parts(&self) -> bool {
+        let has = |kind| self.tokens.iter().any(|token| token.kind == kind);
+        has(TokenKind::Inner) || has(TokenKind::Whole) && self.positioned_tokens().count() > 1
     }
 
     /// The clause for an identifier: the whole of it, or its words side by side, or the parts of these side by
     /// side, or its words as the parts of one word. `None` for what has no parts.
     fn as_identifier(&self) -> Option<TermMatch> {
-        let has_parts =
-            self.tokens.iter().any(|t| matches!(t.kind, TokenKind::Whole | TokenKind::Inner));
-        let name = self.tokens.first().filter(|_| has_parts)?;
+        let name = self.tokens.first().filter(|_| self.has_parts())?;
         let words: Vec<&OwnedToken> = self.positioned_tokens().collect();
         // In place of a word the parts that its capitals and digits show.
         let parts_of = |word: &OwnedToken| {
@@ -109,6 +118,21 @@ impl QueryWord {
 
     fn is_stop_word(&self, language: Language) -> bool {
         matches!(&*self.tokens, [only] if is_stop_word(language, &only.unstemmed))
+    }
+
+    /// The parts of an identifier, each by itself: they find nothing, but a grain that is found and has some ranks
+    /// higher. Single digits and letters say too little.
+    fn parts(&self) -> Vec<Box<str>> {
+        if !self.has_parts() {
+            return Vec::new();
+        }
+        let says_much = |token: &&OwnedToken| match token.kind {
+            TokenKind::Word => true,
+            TokenKind::Inner => token.unstemmed.chars().filter(|c| c.is_alphabetic()).count() > 1,
+            _ => false,
+        };
+        let parts = self.tokens.iter().skip(1).filter(says_much);
+        parts.map(|token| token.term.clone()).collect()
     }
 
     /// The clause for an item that adds to the score: an identifier, or all its terms. The last character of a
@@ -150,6 +174,8 @@ struct ClauseBuilder {
     /// Stop words, used if no other clause remains.
     stop_word_clauses: Vec<Clause>,
     words: usize,
+    /// The parts of identifiers that add to the score.
+    boosts: Vec<Box<str>>,
     /// The terms of words that add to the score.
     words_seen: HashSet<Box<str>>,
     /// The number of terms that add to the score.
@@ -166,14 +192,20 @@ impl ClauseBuilder {
             clauses: Vec::new(),
             stop_word_clauses: Vec::new(),
             words: 0,
+            boosts: Vec::new(),
             words_seen: HashSet::new(),
             optional_terms: 0,
             conditional_terms: 0,
         }
     }
 
-    fn into_clauses(self) -> Vec<Clause> {
-        let finds = self.clauses.iter().any(|clause| clause.occur != Occur::MustNot);
+    fn into_clauses(mut self) -> Vec<Clause> {
+        let parts = TermMatch::Word(std::mem::take(&mut self.boosts));
+        if let Some(ask) = self.within_limit(parts) {
+            self.clauses.push(Clause { occur: Occur::Boost, ask });
+        }
+        let finds = |clause: &Clause| matches!(clause.occur, Occur::Should | Occur::Must);
+        let finds = self.clauses.iter().any(finds);
         let mut clauses = self.clauses;
         if !finds {
             clauses.extend(self.stop_word_clauses);
@@ -225,6 +257,7 @@ impl ClauseBuilder {
         if occur != Occur::Should {
             return unit.as_condition().map_or(Ok(()), |ask| self.add(occur, ask));
         }
+        self.boosts.extend(unit.parts());
         if unit.is_stop_word(self.language) {
             let clause = Clause { occur, ask: unit.as_optional() };
             if self.stop_word_clauses.len() < MAX_TERMS && !self.stop_word_clauses.contains(&clause)
@@ -245,7 +278,7 @@ impl ClauseBuilder {
         if self.clauses.contains(&clause) {
             return Ok(());
         }
-        if occur != Occur::Should {
+        if matches!(occur, Occur::Must | Occur::MustNot) {
             self.conditional_terms += term_count(&clause.ask);
             if self.conditional_terms > MAX_TERMS {
                 let message = format!("a question has at most {MAX_TERMS} words under + and -");

@@ -11,6 +11,7 @@ fn shown(clauses: &[Clause]) -> String {
     let clause = |clause: &Clause| {
         let sign = match clause.occur {
             Occur::Should => "",
+            Occur::Boost => "^",
             Occur::Must => "+",
             Occur::MustNot => "-",
         };
@@ -46,15 +47,15 @@ fn plain_words_add_to_the_score() {
     check("painted sunrises", "paint sunris");
     check("dog dogs DOG", "dog");
     let user_id = "user-id|\"user@0 id@1\"|\"user@0 id@0\"";
-    check("user-id", user_id);
-    check("user-id user user-id", &format!("{user_id} user"));
-    check("getUserName", "getusernam|\"get@0 user@1 name@2\"");
+    check("user-id", &format!("{user_id} ^user|id"));
+    check("user-id user user-id", &format!("{user_id} user ^id"));
+    check("getUserName", "getusernam|\"get@0 user@1 name@2\" ^get|user|name");
     check(
         "get_userName",
-        "get_username|\"get@0 usernam@1\"|\"get@0 user@1 name@2\"|\"get@0 usernam@0\"",
+        "get_username|\"get@0 usernam@1\"|\"get@0 user@1 name@2\"|\"get@0 usernam@0\" ^get|usernam|user|name",
     );
-    check("item217 B12", "item217|\"item@0 217@1\" b12|\"b@0 12@1\"");
-    check("C++", "c++");
+    check("item217 B12", "item217|\"item@0 217@1\" b12|\"b@0 12@1\" ^item");
+    check("C++", "c++|c");
     check("東京都", "東京|京都");
     check("東", "東*");
     check("👍🏽", "👍");
@@ -109,13 +110,13 @@ fn odd_text_is_words_or_nothing() {
     check("5\" disk", "5 disk");
     check("+ - * ~ \" ( ) && || ! ^ { } [ ] ? : \\ /", "");
     check("(foo|bar)*", "foo bar");
-    check("[a-z]+\\d{3}", "a-z|\"a@0 z@1\"|\"a@0 z@0\" d 3");
+    check("[a-z]+\\d{3}", "a-z|\"a@0 z@1\"|\"a@0 z@0\" d 3 ^a|z");
     check("--flag ++x +-y", "flag x y");
-    check("well-known - dash", "well-known|\"well@0 known@1\"|\"well@0 known@0\" dash");
+    check("well-known - dash", "well-known|\"well@0 known@1\"|\"well@0 known@0\" dash ^well|known");
     check("*", "");
     check("*.rs", "rs");
     check("a\0b", "b");
-    check("title:foo", "title:foo|\"titl@0 foo@1\"|\"titl@0 foo@0\"");
+    check("title:foo", "title:foo|\"titl@0 foo@1\"|\"titl@0 foo@0\" ^titl|foo");
 }
 
 #[test]

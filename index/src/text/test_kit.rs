@@ -192,8 +192,9 @@ impl Store {
         let length = self.live.values().map(|joined| u64::from(joined.length())).sum();
         let extent = CollectionStats { documents: self.live.len() as u64, total_length: length };
         let norms = LengthNorms::new(extent.average_length());
-        let clauses: Vec<(&Clause, Vec<Naive>)> =
+        let mut clauses: Vec<(&Clause, Vec<Naive>)> =
             question.clauses().iter().map(|clause| (clause, self.naive(clause))).collect();
+        clauses.sort_by_key(|(clause, _)| clause.occur == Occur::Boost);
         let mut hits = Vec::new();
         for (sequence, joined) in &self.live {
             let share = |naive: &Naive| naive.share(joined, &norms);
@@ -203,9 +204,12 @@ impl Store {
                     answers &= naives.is_empty() || !naives.iter().all(|naive| share(naive) > 0.0);
                     continue;
                 }
+                if clause.occur == Occur::Boost && score <= 0.0 {
+                    continue;
+                }
                 for naive in naives {
                     score += (K1 + 1.0) * naive.rarity * share(naive);
-                    answers &= clause.occur == Occur::Should || share(naive) > 0.0;
+                    answers &= clause.occur != Occur::Must || share(naive) > 0.0;
                 }
             }
             if answers && score > 0.0 {

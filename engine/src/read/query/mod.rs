@@ -247,7 +247,8 @@ impl Session {
         let more = rows.matches > rows.rows.len() as u64;
         let total = match total {
             Some(counted) => counted,
-            None => (ended.is_continue() && !walk.cut).then_some(rows.matches),
+            None if ended.is_continue() && !walk.cut => Some(rows.matches),
+            None => walk.total_by_index()?,
         };
         let next_cursor = match rows.rows.last().filter(|_| more) {
             None => None,

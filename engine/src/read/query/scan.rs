@@ -7,7 +7,9 @@
 use std::iter::Peekable;
 use std::ops::ControlFlow;
 
-use grainstore_cal::{CancelHandle, Candidate, Query, RecallVisitor, Score, StopReason};
+use grainstore_cal::{
+    self as cal, CancelHandle, Candidate, Query, RecallVisitor, Score, StopReason,
+};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, VerificationStatus};
 use grainstore_index::{self as index, Posting, Sequence, TieBreaker};
 
@@ -25,6 +27,9 @@ use crate::state::visibility::Visibility;
 
 /// Candidates between checks for cancellation.
 const CHECK_INTERVAL_CANDIDATES: u64 = 64;
+
+/// Grains of a type up to which all matches are counted by the index.
+const MAX_TOTAL_BY_INDEX: u64 = 256;
 
 /// Reason a scan stopped early.
 #[derive(Debug)]
@@ -151,6 +156,47 @@ impl<'w> CandidateScan<'w> {
 }
 
 impl CandidateScan<'_> {
+    /// The number of all matches where the index and the states of the grains tell it without reading any: the
+    /// query asks for types alone, of a session that sees each grain, and few have them. `None` otherwise.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub(crate) fn total_by_index(&self) -> Result<Option<u64>, ScanError> {
+        let query = self.query;
+        let is_more = !query.predicates().is_empty()
+            || query.search().is_some()
+            || query.near().is_some()
+            || query.rerank().is_some()
+            || query.expansion().is_some()
+            || query.address().is_some()
+            || query.addresses().is_some()
+            || query.floor().is_some()
+            || query.valid_time().is_some()
+            || query.known_time().is_some()
+            || query.types() == cal::TypeSet::ALL
+            || self.after.is_some();
+        if is_more
+            || self.session.viewer().has_user()
+            || self.reach.has_read_rules()
+            || self.view.may_have_consents()?
+            || self.view.is_unscrubbed()?
+        {
+            return Ok(None);
+        }
+        let reader = self.view.index();
+        let access = AccessPath::choose(&reader, self.session, query)?;
+        let [list] = access.lists.as_slice() else { return Ok(None) };
+        let rows = list.estimate_rows(&reader, (&access.namespaces, access.times))?;
+        if rows.postings > MAX_TOTAL_BY_INDEX {
+            return Ok(None);
+        }
+        let mut total = 0;
+        for posting in self.postings_of(&access)? {
+            total += u64::from(self.state(posting?.sequence)?.is_some());
+        }
+        Ok(Some(total))
+    }
+
     /// Passes every match to `visit` in order until it has enough.
     pub(crate) fn run(
         &mut self,

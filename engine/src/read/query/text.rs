@@ -127,7 +127,8 @@ impl SearchRun<'_> {
 
     /// Returns `true` if some terms are required or excluded, so that even a near grain may not be an answer.
     pub(super) fn is_strict(&self) -> bool {
-        self.parsed.union.clauses().iter().any(|clause| clause.occur != Occur::Should)
+        let clauses = self.parsed.union.clauses();
+        clauses.iter().any(|clause| matches!(clause.occur, Occur::Must | Occur::MustNot))
     }
 
     /// The grains among these that match, the best first.

@@ -107,10 +107,10 @@ fn answers(all: &[Known], known: &Known, question: &FullTextQuery) -> bool {
     let bad = of.any(|clause| match clause.occur {
         Occur::Must => !has(&clause.ask, true),
         Occur::MustNot => has(&clause.ask, true),
-        Occur::Should => false,
+        Occur::Should | Occur::Boost => false,
     });
     let clauses = question.clauses().iter();
-    let found = clauses.filter(|clause| clause.occur != Occur::MustNot);
+    let found = clauses.filter(|clause| matches!(clause.occur, Occur::Should | Occur::Must));
     !bad && found.into_iter().any(|clause| has(&clause.ask, clause.occur == Occur::Must))
 }
 

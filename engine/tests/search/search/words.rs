@@ -131,6 +131,62 @@ fn a_prefix_that_must_be_there_or_must_not_is_kept_to_in_every_form() {
 }
 
 #[test]
+fn an_identifier_means_itself_or_its_parts_side_by_side() {
+    let (_dir, session) = store();
+    for at in 0..60 {
+        put(&session, belief("stock", &format!("item{at} on the shelf")));
+    }
+    let apart = put(&session, belief("note", "item-17 is gone"));
+    let seventeen = found(&session, "item17");
+    assert_eq!(seventeen.len(), 2);
+    assert!(seventeen.contains(&apart));
+    assert_eq!(found(&session, "item17 item12").len(), 3);
+    assert_eq!(found(&session, "+item17").len(), 2);
+    assert!(found(&session, "item99").is_empty(), "none of its parts alone");
+    assert_eq!(addresses(&session, &Query::default().searching("item")).len(), 61);
+    let spoken = put(&session, belief("api", "we parse http response bodies"));
+    let written = put(&session, belief("code", "call parseHTTPResponse twice"));
+    put(&session, belief("other", "parse the response"));
+    let both: BTreeSet<_> = found(&session, "parseHTTPResponse").into_iter().collect();
+    assert_eq!(both, BTreeSet::from([spoken, written]));
+    // A part ranks higher what is found by another word.
+    let near = put(&session, belief("x", "gone with the item"));
+    put(&session, belief("y", "gone with the wind"));
+    let ranked = found(&session, "gone item99");
+    assert!(ranked.iter().position(|at| *at == near) < Some(2), "{ranked:?}");
+    assert_eq!(ranked.len(), 3);
+}
+
+#[test]
+fn a_total_is_told_where_the_index_alone_tells_it() {
+    let (_dir, session) = store();
+    let first = put(&session, belief("alice", "tea 0"));
+    for at in 1..30 {
+        put(&session, belief("alice", &format!("tea {at}")));
+    }
+    let total = |query: &Query| session.query(query, &PageOptions::first(2)).unwrap().total;
+    let beliefs = Query::default().of_types(TypeSet::of(GrainType::Belief));
+    assert_eq!(total(&beliefs), Some(30));
+    session.supersede(&first, belief("alice", "coffee"), Some("changed")).unwrap();
+    let newest = addresses(&session, &beliefs)[0];
+    session.contradict(&newest, "not so", None).unwrap();
+    assert_eq!(total(&beliefs), Some(29));
+    let alice = beliefs.clone().when(Predicate::text_is("subject", "alice").unwrap());
+    assert_eq!(total(&alice), None, "grains would have to be read");
+    assert_eq!(total(&beliefs.clone().searching("tea")), None);
+    let user = SessionOptions { user_id: Some("bob".to_owned()), ..SessionOptions::default() };
+    let limited = session.store().session(user);
+    assert_eq!(limited.query(&beliefs, &PageOptions::first(2)).unwrap().total, None);
+    put(
+        &session,
+        grain(
+            r#"{"type": "consent", "subject_did": "did:web:a", "grantee_did": "did:web:b", "scope": ["x"], "is_withdrawal": false, "created_at": 5}"#,
+        ),
+    );
+    assert_eq!(total(&beliefs), None, "a consent may hide some");
+}
+
+#[test]
 fn an_answer_tells_its_score_and_its_fields_and_a_floor_is_held() {
     let (_dir, session) = store();
     put(&session, belief("alice", "green tea"));

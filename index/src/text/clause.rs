@@ -24,7 +24,7 @@ pub enum Occur {
     MustNot,
 }
 
-/// Terms, each at a position relative to the first.
+/// Terms, each at a position relative to the first: of a [`TermMatch::Phrase`].
 pub type Phrase = Vec<(Box<str>, u32)>;
 
 /// The terms a clause of a [`FullTextQuery`](super::FullTextQuery) matches.

@@ -24,7 +24,16 @@ pub enum Occur {
     MustNot,
 }
 
-/// Terms, each at a position relative to the first: of a [`TermMatch::Phrase`].
+/// Terms, each at a position relative to the first.
+///
+/// ```
+/// use grainstore_index::text::{FullTextQuery, Language, TermMatch};
+///
+/// let query = FullTextQuery::parse("\"green tea\"", Language::English)?;
+/// let [clause] = query.clauses() else { return Err("one clause".into()) };
+/// assert_eq!(clause.ask, TermMatch::Phrase(vec![("green".into(), 0), ("tea".into(), 1)]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type Phrase = Vec<(Box<str>, u32)>;
 
 /// The terms a clause of a [`FullTextQuery`](super::FullTextQuery) matches.

@@ -75,7 +75,7 @@ pub struct ExecuteOptions<'o> {
     /// Statements that contain recalls are not expanded.
     pub expansion: Option<Expansion>,
     /// True to count the matches of every RECALL as WITH total does, up to 1,000: that reads each of them.
-    /// Otherwise `total` is known where the answer has all matches.
+    /// Otherwise `total` is known where the answer has all matches, or the memory tells it without reading any.
     pub totals: bool,
     /// The handle by which the host cancels the statement.
     pub cancel: CancelHandle,

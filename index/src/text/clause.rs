@@ -43,7 +43,8 @@ pub enum TermMatch {
     Word(Vec<Box<str>>),
     /// Terms at these positions relative to the first.
     Phrase(Phrase),
-    /// An identifier: its term, or its parts in one of these positions. Its parts alone do not match.
+    /// An identifier: its term, or its parts as one of these phrases. In a phrase whose positions are all 0 they
+    /// are the parts of one word, in any order. A part alone does not match.
     Identifier(Box<str>, Vec<Phrase>),
     /// Every term with this prefix.
     Prefix(Box<str>),

@@ -38,7 +38,7 @@ impl<'p> PartPlan<'p> {
         self.clauses.iter().all(|local| matches!(local, PartClause::NoMatch))
     }
 
-    /// A filter for the documents that may match a scored clause.
+    /// A filter for the documents that may match a scored clause, boosting ones included.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the postings cannot be read.

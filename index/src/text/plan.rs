@@ -305,6 +305,14 @@ impl ScoringPlan {
             && self.clauses.iter().all(|unit| is_term(unit) || !(unit.must || unit.boosts))
     }
 
+    /// Returns `false` if the library would score every document with a boosting term, since too few match.
+    pub(super) fn is_worth_pruning(&self, wanted: u64) -> bool {
+        let has_boosts = self.clauses.iter().any(|unit| unit.boosts);
+        let found = self.clauses.iter().filter(|unit| !unit.boosts);
+        let most = found.map(|unit| unit.what.max_documents()).fold(0, u64::saturating_add);
+        !has_boosts || most > wanted.saturating_mul(4)
+    }
+
     fn add_scored(&mut self, clause: &Clause, lookup: &TermLookup<'_>) -> Result<()> {
         let (must, boosts) = (clause.occur == Occur::Must, clause.occur == Occur::Boost);
         for what in clause_terms(clause, lookup)? {

@@ -176,7 +176,9 @@ impl PreparedSearch<'_> {
                 continue;
             }
             match part {
-                TextPart::Segment(segment, gone) if plan.can_prune() => {
+                TextPart::Segment(segment, gone)
+                    if plan.can_prune() && plan.is_worth_pruning(best.most()) =>
+                {
                     // The library knows single terms alone: what may match another clause is scored first.
                     let Some(others) = candidates_beside_terms(&locals, part)? else {
                         scan_best(plan, at, part, best, watch)?;
@@ -317,11 +319,18 @@ impl PreparedSearch<'_> {
         bytes
     }
 
-    /// The scored terms with their document frequencies, for people. A phrase is listed as its terms.
+    /// The terms that find documents, each once with its document frequency, for people. A phrase is listed as its
+    /// terms.
     #[must_use]
     pub fn terms(&self) -> Vec<(String, u64)> {
         let told = |sought: &ResolvedTerm| (sought.term.to_string(), sought.doc_frequency);
-        self.units().flat_map(|unit| unit.what.terms()).map(told).collect()
+        let mut terms: Vec<(String, u64)> = Vec::new();
+        for term in self.units().filter(|unit| !unit.boosts).flat_map(|unit| unit.what.terms()) {
+            if !terms.iter().any(|(known, _)| **known == *term.term) {
+                terms.push(told(term));
+            }
+        }
+        terms
     }
 
     fn units(&self) -> impl Iterator<Item = &ScoredClause> {

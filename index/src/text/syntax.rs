@@ -109,7 +109,9 @@ impl QueryWord {
         for (tokens, step) in [(&words, 1), (&parts, 1), (&words, 0)] {
             let terms = tokens.iter().map(|token| token.term.clone());
             let phrase: Phrase = terms.zip((0..).map(|at| at * step)).collect();
-            if (2..=MAX_TERMS).contains(&phrase.len()) && !phrases.contains(&phrase) {
+            // One term twice in one place would be one term.
+            let differ = step > 0 || distinct_terms(&phrase) == phrase.len();
+            if differ && (2..=MAX_TERMS).contains(&phrase.len()) && !phrases.contains(&phrase) {
                 phrases.push(phrase);
             }
         }
@@ -306,6 +308,14 @@ impl ClauseBuilder {
                 });
                 (!terms.is_empty()).then_some(TermMatch::Word(terms))
             }
+            TermMatch::Identifier(term, phrases) => {
+                let whole = TermMatch::Identifier(term.clone(), Vec::new());
+                let all = TermMatch::Identifier(term, phrases);
+                match fits(term_count(&all)) {
+                    true => Some(all),
+                    false => fits(1).then_some(whole),
+                }
+            }
             other => fits(term_count(&other)).then_some(other),
         }
     }
@@ -352,11 +362,16 @@ fn fuzzy_match(name: &OwnedToken, edits: u8) -> Option<TermMatch> {
     (most > 0).then(|| TermMatch::Fuzzy(name.term.clone(), edits.min(most)))
 }
 
+fn distinct_terms(phrase: &Phrase) -> usize {
+    phrase.iter().map(|(term, _)| term).collect::<HashSet<_>>().len()
+}
+
+/// The terms that count toward the limit: of an identifier itself and its words.
 fn term_count(ask: &TermMatch) -> usize {
     match ask {
         TermMatch::Word(terms) => terms.len(),
         TermMatch::Phrase(terms) => terms.len(),
-        TermMatch::Identifier(_, phrases) => 1 + phrases.iter().map(Vec::len).sum::<usize>(),
+        TermMatch::Identifier(_, phrases) => 1 + phrases.first().map_or(0, Vec::len),
         TermMatch::Prefix(_) | TermMatch::Begin(..) | TermMatch::Fuzzy(..) => 1,
     }
 }

@@ -40,7 +40,8 @@ const FIRST_COMPACTION: usize = if cfg!(test) { 8 } else { 1024 };
 const SPARE_HITS: usize = if cfg!(test) { 1 } else { 2 };
 
 /// The candidates that may be among the best hits: all whose score is reached by less than a number of others.
-/// They are not judged before the search ends, then in the order of their scores, so that few are.
+/// They are not judged before the search ends, then in the order of their scores, so that few are. Of grains with
+/// one score all are candidates, since their addresses decide: 16 bytes for each.
 pub(super) struct TopHits {
     candidates: Vec<(f64, Sequence)>,
     /// The best scores, the worst of them on top.
@@ -57,12 +58,20 @@ pub(super) type Judged = HashMap<Sequence, Option<[u8; 32]>>;
 
 impl TopHits {
     /// Collects candidates for the best `limit` hits after `after`, in the search of this number, from 0: a
-    /// later one keeps more.
+    /// later one keeps more, the third all.
     pub(super) fn new(limit: usize, after: Option<SearchAfter>, round: u32) -> Self {
-        let more = 16_usize.saturating_pow(round);
-        let most = limit.saturating_add(SPARE_HITS).saturating_mul(more);
+        let most = match round {
+            0 => limit.saturating_add(SPARE_HITS),
+            1 => limit.saturating_add(SPARE_HITS).saturating_mul(16),
+            _ => usize::MAX,
+        };
         let compact_at = most.saturating_mul(2).saturating_add(FIRST_COMPACTION);
         Self { candidates: Vec::new(), scores: BinaryHeap::new(), most, after, compact_at }
+    }
+
+    /// The number of candidates it keeps, beside those of equal scores.
+    pub(super) fn most(&self) -> u64 {
+        u64::try_from(self.most).unwrap_or(u64::MAX)
     }
 
     /// The score a candidate must reach; `None` while there is room.
@@ -122,21 +131,32 @@ impl TopHits {
             }
             let first = hits.len();
             for (score, sequence) in equal {
-                let address = match judged.get(sequence) {
-                    Some(known) => *known,
-                    None => *judged.entry(*sequence).or_insert(judge(*sequence)?),
+                let address = match (judged.get(sequence), floor) {
+                    (Some(known), _) => *known,
+                    // There may be another round.
+                    (None, Some(_)) => *judged.entry(*sequence).or_insert(judge(*sequence)?),
+                    (None, None) => judge(*sequence)?,
                 };
                 let hit = |address| Hit { sequence: *sequence, address, score: *score };
                 let is_after = |hit: &Hit| self.after.is_none_or(|after| ranks_after(hit, &after));
                 hits.extend(address.map(hit).filter(is_after));
+                if hits.len() >= limit.saturating_mul(2).saturating_add(FIRST_COMPACTION) {
+                    sort_from(&mut hits, first);
+                    hits.truncate(limit);
+                }
             }
-            if let Some(new) = hits.get_mut(first..) {
-                new.sort_unstable_by(by_rank);
-            }
+            sort_from(&mut hits, first);
         }
         let complete = hits.len() >= limit || floor.is_none();
         hits.truncate(limit);
         Ok(complete.then_some(hits))
+    }
+}
+
+/// Sorts the hits from this one on, the best first.
+fn sort_from(hits: &mut [Hit], first: usize) {
+    if let Some(new) = hits.get_mut(first..) {
+        new.sort_unstable_by(by_rank);
     }
 }
 

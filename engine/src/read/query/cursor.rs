@@ -34,7 +34,7 @@ const TAG_BYTES: usize = 16;
 const MIN_CURSOR_BYTES: usize = 1 + NONCE_BYTES + PLAINTEXT_BYTES + TAG_BYTES;
 /// Most bytes of statistics, or of a carried order.
 pub(super) const MAX_STATISTICS_BYTES: usize = 8192;
-const VERSION: u8 = 5;
+const VERSION: u8 = 6;
 const UNCOUNTED: u64 = u64::MAX;
 
 /// The end of a page, with which the next one is asked for ([`Session::query`](crate::Session::query)).

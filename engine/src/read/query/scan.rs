@@ -28,7 +28,7 @@ use crate::state::visibility::Visibility;
 /// Candidates between checks for cancellation.
 const CHECK_INTERVAL_CANDIDATES: u64 = 64;
 
-/// Grains of a type up to which all matches are counted by the index.
+/// Rows of the index up to which all matches are counted by it, those of superseded grains included.
 const MAX_TOTAL_BY_INDEX: u64 = 256;
 
 /// Reason a scan stopped early.
@@ -157,7 +157,8 @@ impl<'w> CandidateScan<'w> {
 
 impl CandidateScan<'_> {
     /// The number of all matches where the index and the states of the grains tell it without reading any: the
-    /// query asks for types alone, of a session that sees each grain, and few have them. `None` otherwise.
+    /// query asks for types alone, or for everything, of a session with neither namespace nor user, and the index
+    /// has few. `None` otherwise: what hides grains of others must not show in the total of a limited session.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -176,7 +177,7 @@ impl CandidateScan<'_> {
             || query.types() == cal::TypeSet::ALL
             || self.after.is_some();
         if is_more
-            || self.session.viewer().has_user()
+            || !self.session.viewer().is_unrestricted()
             || self.reach.has_read_rules()
             || self.view.may_have_consents()?
             || self.view.is_unscrubbed()?
@@ -186,6 +187,11 @@ impl CandidateScan<'_> {
         let reader = self.view.index();
         let access = AccessPath::choose(&reader, self.session, query)?;
         let [list] = access.lists.as_slice() else { return Ok(None) };
+        let by_type =
+            |lookup: &index::IndexLookup<'_>| matches!(lookup, index::IndexLookup::Type(_));
+        if query.types() != cal::TypeSet::EVERYTHING && !list.lookups.iter().all(by_type) {
+            return Ok(None);
+        }
         let rows = list.estimate_rows(&reader, (&access.namespaces, access.times))?;
         if rows.postings > MAX_TOTAL_BY_INDEX {
             return Ok(None);

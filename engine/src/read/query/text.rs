@@ -346,8 +346,11 @@ impl<'w> CandidateScan<'w> {
                 None
             });
             Ok(judged.map(|address| *address.as_bytes()))
-        })?;
-        failed.map_or(Ok(hits), Err)
+        });
+        match failed {
+            Some(halt) => Err(halt),
+            None => Ok(hits?),
+        }
     }
 
     /// Checks a grain found by the full text or a vector; returns its address if it may be returned. If the

@@ -112,11 +112,18 @@ impl RefusalLog {
         let mut kinds: BTreeMap<Vec<u8>, Written> = BTreeMap::new();
         let mut wide: BTreeMap<Vec<u8>, Written> = BTreeMap::new();
         let mut counted = BTreeSet::new();
+        let mut skipped: Option<Vec<u8>> = None;
         for (at, bytes) in entries.take(MAX_LOOKED_BACK).enumerate() {
             let Ok(bytes) = bytes else { break };
             // Most entries are no refusals: of these only some are decoded, to see where the minute begins.
             if at % TIME_CHECK_ENTRIES != 0 && !may_be_refused(&bytes) {
+                skipped = Some(bytes);
                 continue;
+            }
+            // One that was written right after a refusal tells of a clock that was set back since.
+            let after = skipped.take().map(|bytes| AuditEntry::decode(&bytes));
+            if after.is_some_and(|after| !after.is_ok_and(|entry| is_recent(entry.time, now))) {
+                break;
             }
             let Ok(entry) = AuditEntry::decode(&bytes) else { break };
             let AuditEntry { time, actor, decision, count, kid, subjects, .. } = entry;

@@ -142,6 +142,18 @@ fn an_identifier_means_itself_or_its_parts_side_by_side() {
     assert!(seventeen.contains(&apart));
     assert_eq!(found(&session, "item17 item12").len(), 3);
     assert_eq!(found(&session, "+item17").len(), 2);
+    let bye = put(&session, belief("talk", "bye now"));
+    assert!(found(&session, "bye-bye").is_empty(), "a word twice is not the word once");
+    assert_eq!(found(&session, "now -bye-bye"), [bye]);
+    let slug: Vec<String> = (0..40).map(|at| format!("w{}x", "abcdefgh".repeat(1 + at))).collect();
+    let slug = slug.join("-");
+    let long = put(&session, belief("slug", &slug));
+    assert_eq!(found(&session, &slug), [long]);
+    assert_eq!(found(&session, &format!("+{slug}")), [long]);
+    let ids: Vec<String> =
+        (1..9).map(|n| format!("{n}f7a3b2c-9d4e-4a6b-8c1d-{n}2e3f4a5b6c7")).collect();
+    let last = put(&session, belief("id", &ids[7]));
+    assert_eq!(found(&session, &ids.join(" ")), [last]);
     assert!(found(&session, "item99").is_empty(), "none of its parts alone");
     assert_eq!(addresses(&session, &Query::default().searching("item")).len(), 61);
     let spoken = put(&session, belief("api", "we parse http response bodies"));
@@ -174,6 +186,11 @@ fn a_total_is_told_where_the_index_alone_tells_it() {
     let alice = beliefs.clone().when(Predicate::text_is("subject", "alice").unwrap());
     assert_eq!(total(&alice), None, "grains would have to be read");
     assert_eq!(total(&beliefs.clone().searching("tea")), None);
+    let namespace = Some("shared".to_owned());
+    let inner = SessionOptions { namespace, ..SessionOptions::default() };
+    let inner = session.store().session(inner);
+    let told = inner.query(&beliefs, &PageOptions::first(2)).unwrap().total;
+    assert_eq!(told, None, "what others' consents hide must not show");
     let user = SessionOptions { user_id: Some("bob".to_owned()), ..SessionOptions::default() };
     let limited = session.store().session(user);
     assert_eq!(limited.query(&beliefs, &PageOptions::first(2)).unwrap().total, None);

@@ -47,12 +47,9 @@ impl<'v> IndexReader<'v> {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`, also for each item.
     pub fn addresses_from(&self, start: [u8; 32]) -> Result<AddressIter<'v>> {
-        let folded =
-            self.dictionary.tables.addresses()?.range::<&[u8; 32]>(&start..)?.map(|entry| {
-                let (address, sequence) = entry?;
-                Ok((*address.value(), sequence.value()))
-            });
-        let mut sources = vec![Box::new(folded) as SortedInput<'v, AddressEntry>];
+        let folded = self.dictionary.tables.addresses_from(&start)?;
+        let mut sources: Vec<SortedInput<'v, AddressEntry>> = Vec::new();
+        folded.into_iter().for_each(|input| sources.push(input));
         for run in self.dictionary.tail.parts().flat_map(|part| part.addresses.iter()) {
             let (_, from) = run.split_at(run.partition_point(|(address, _)| *address < start));
             sources.push(Box::new(from.iter().map(|addressed| Ok(*addressed))));

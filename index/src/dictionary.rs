@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::layout::{self, TermForm};
 use crate::lookup::Scope;
 use crate::merge::{MergeIter, SortedInput};
+use crate::run::lists::RunList;
 use crate::tables::Tables;
 use crate::tail::Tail;
 use crate::term::{OwnedTermValue, Term, TermId, TermKind, TermValue, partition};
@@ -72,18 +73,12 @@ impl<'v> TermDictionary<'v> {
         let new = self.tail.parts().find_map(|part| part.relations.get(&id));
         let key = match new {
             Some(key) => key.to_vec(),
-            None => {
-                let row = self.tables.terms()?.get(layout::relation_id_key(id).as_slice())?;
-                row.ok_or_else(missing)?.value().to_vec()
-            }
+            None => self.tables.term_row(&layout::relation_id_key(id))?.ok_or_else(missing)?,
         };
         let new = self.tail.parts().find_map(|part| part.terms.get(key.as_slice())?.row.clone());
         let row = match new {
             Some(row) => row.to_vec(),
-            None => {
-                let row = self.tables.terms()?.get(key.as_slice())?;
-                row.ok_or_else(missing)?.value().to_vec()
-            }
+            None => self.tables.term_row(&key)?.ok_or_else(missing)?,
         };
         DictionaryEntry { key, row }.value()
     }
@@ -163,11 +158,16 @@ impl<'v> TermDictionary<'v> {
         lower: &[u8],
         upper: &[u8],
     ) -> Result<MergeIter<'v, DictionaryEntry>> {
-        let folded = self.tables.terms()?.range::<&[u8]>(lower..upper)?.map(|entry| {
-            let (key, row) = entry?;
-            Ok(DictionaryEntry { key: key.value().to_vec(), row: row.value().to_vec() })
-        });
-        let mut sources = vec![Box::new(folded) as SortedInput<'v, DictionaryEntry>];
+        let entry =
+            |key: &[u8], row: &[u8]| Ok(DictionaryEntry { key: key.to_vec(), row: row.to_vec() });
+        let mut sources: Vec<SortedInput<'v, DictionaryEntry>> = Vec::new();
+        for folded in self.tables.inputs(RunList::TERMS, lower, entry)? {
+            let upper = upper.to_vec();
+            let is_below = move |entry: &Result<DictionaryEntry>| {
+                entry.as_ref().map_or(true, |entry| entry.key < upper)
+            };
+            sources.push(Box::new(folded.take_while(is_below)));
+        }
         for part in self.tail.parts() {
             let within = (Bound::Included(lower), Bound::Excluded(upper));
             let new = part.terms.range::<_, [u8]>(within).filter_map(|(key, term)| {

@@ -3,13 +3,16 @@
 //! For the choice between indexes: short ranges are counted, long ones are estimated from the sample.
 
 use crate::error::Result;
-use crate::keys::{KeyPrefix, OrderKey};
+use crate::keys::{self, KeyPrefix, OrderKey, PostingKey};
 use crate::lookup::IndexLookup;
 use crate::namespaces::ScopeNamespaces;
 use crate::posting::{TimeOrder, TimeRange};
 use crate::reader::IndexReader;
+use crate::run::cursor::OrderKeys;
+use crate::run::table::Run;
 use crate::sample::{self, LEVELS};
 use crate::scan::{PostingRange, keys_between};
+use crate::term::TermId;
 
 /// The number of postings of a lookup.
 ///
@@ -116,18 +119,32 @@ impl IndexReader<'_> {
         let new = new.fold(0_u64, |count, run| {
             count.saturating_add(keys_between(run, &first, &last).len() as u64)
         });
-        let mut rows = tables
-            .list(prefix.list())?
-            .order_keys(&first, &last, TimeOrder::Newest)?
-            .take(MAX_COUNTED_ROWS);
-        let counted = rows.try_fold(0_u64, |n, rank| rank.map(|_| n.saturating_add(1)))?;
+        let runs = tables.runs()?;
+        let local = |run: &Run, key: &PostingKey| {
+            let namespace = keys::namespace_of(key).unwrap_or(TermId::NONE);
+            keys::with_namespace(key, run.local_namespace(namespace))
+        };
+        let mut counted = 0_usize;
+        for run in runs {
+            let (first, last) = (local(run, &first), local(run, &last));
+            let (list, order) = (prefix.list(), TimeOrder::Newest);
+            let mut rows = OrderKeys::between(run, list, (&first, &last), order)?;
+            while counted < MAX_COUNTED_ROWS && rows.next_key()?.is_some() {
+                counted = counted.saturating_add(1);
+            }
+        }
+        let counted = counted as u64;
         if counted < MAX_COUNTED_ROWS as u64 {
             return Ok(PostingEstimate { postings: counted.saturating_add(new), exact: true });
         }
         let mut folded = counted;
         // The sparsest level with enough rows: denser ones would take much longer to read.
         for level in LEVELS.into_iter().rev() {
-            let drawn = sample::count(tables.sample()?, level, (&first, &last))?;
+            let mut drawn = 0_u64;
+            for run in runs {
+                let (first, last) = (local(run, &first), local(run, &last));
+                drawn = drawn.saturating_add(sample::count(run, level, (&first, &last))?);
+            }
             folded = counted.max(level.rate().saturating_mul(drawn));
             if drawn >= MIN_SAMPLED_ROWS {
                 break;

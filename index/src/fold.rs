@@ -1,7 +1,10 @@
-//! Folding: writes a frozen part into the tables, in sorted batches. Knows nothing of reading.
+//! Folding: writes a frozen part as a run. Knows nothing of reading.
+
+use std::sync::Arc;
 
 use redb::WriteTransaction;
 
+use crate::block_seal::{self, BlockSeal, BlockTags};
 use crate::error::{Error, Result};
 use crate::keys;
 use crate::layout;
@@ -9,18 +12,20 @@ use crate::meta::{self, HISTORY, META};
 use crate::part::TailPart;
 use crate::posting::Watermark;
 use crate::posting_lists::POSTING_LISTS;
-use crate::row_sum::{RowSeal, RowSum};
+use crate::run::directory::{RunDirectory, RunInfo, RunTableDefinition, table_name};
+use crate::run::lists::RunList;
+use crate::run::writer::RunWriter;
 use crate::sample;
-use crate::tables::{ADDRESS, TERMS};
 use crate::tail::FrozenTail;
+use crate::term::TermId;
 
-/// Writes a frozen part into the tables and advances the watermark. Folding it again changes nothing.
+/// Writes a frozen part as a run and advances the watermark. Folding it again changes nothing.
 ///
 /// Returns the watermark of the tables afterwards. After the commit, readers switch to new
 /// [`Tables`](crate::Tables) and a tail whose frozen part was [dropped](crate::Tail::drop_frozen); if it
 /// fails, they keep what they had.
 ///
-/// In an encrypted store `seal` keeps the sums of the rows. `history` is kept beside the watermark: it tells the
+/// In an encrypted store `seal` makes the tags of blocks. `history` is kept beside the watermark: it tells the
 /// engine which log the tables were folded from.
 ///
 /// ```
@@ -65,7 +70,7 @@ use crate::tail::FrozenTail;
 pub fn fold(
     txn: &WriteTransaction,
     frozen: &FrozenTail,
-    seal: Option<&dyn RowSeal>,
+    seal: Option<&Arc<dyn BlockSeal>>,
     history: &[u8],
 ) -> Result<Option<Watermark>> {
     let part = &*frozen.0;
@@ -73,23 +78,26 @@ pub fn fold(
     if meta::stamp(&rows)? != Some(keys::LAYOUT) {
         return Err(Error::integrity("the index tables have no stamp of this layout"));
     }
+    block_seal::check_marks(seal.map(|seal| &**seal), &rows)?;
     let before = meta::watermark(&rows)?;
-    if before < part.base {
-        return Err(Error::integrity("the tail continues tables that were folded further"));
+    let is_folded = before >= part.watermark;
+    if !is_folded && before != part.base {
+        return Err(Error::integrity("the tail continues tables that were folded otherwise"));
     }
-    let mut sum = RowSum::stored(seal, &rows)?;
-    fold_terms(txn, part, &mut sum)?;
-    fold_postings(txn, part, &mut sum)?;
-    fold_addresses(txn, part, &mut sum)?;
-    let ids = meta::next_ids(&rows)?.max(part.next_ids);
-    meta::set_next_ids(&mut rows, &ids)?;
-    let after = before.max(part.watermark);
-    if let Some(mark) = &after {
-        meta::set_watermark(&mut rows, mark)?;
+    if !is_folded {
+        let mut directory = RunDirectory::stored(&rows)?;
+        let number = directory.take_number()?;
+        let tags = BlockTags::new(seal, directory.nonce);
+        directory.runs.push(write_run(txn, part, number, tags)?);
+        directory.store(&mut rows)?;
+        meta::set_next_ids(&mut rows, &part.next_ids)?;
+        if let Some(mark) = &part.watermark {
+            meta::set_watermark(&mut rows, mark)?;
+        }
     }
     rows.insert(HISTORY, history)?;
-    sum.store(&mut rows)?;
-    Ok(after)
+    block_seal::seal_marks(seal.map(|seal| &**seal), &mut rows)?;
+    Ok(before.max(part.watermark))
 }
 
 /// Replaces the `history` beside the watermark, as [`fold`] takes it, in tables that nothing else changes in.
@@ -98,62 +106,77 @@ pub fn fold(
 /// `ERR_IO`, `ERR_INTEGRITY`. The transaction must then be aborted.
 pub fn mark_history(
     txn: &WriteTransaction,
-    seal: Option<&dyn RowSeal>,
+    seal: Option<&dyn BlockSeal>,
     history: &[u8],
 ) -> Result<()> {
     let mut rows = txn.open_table(META)?;
-    let sum = RowSum::stored(seal, &rows)?;
+    block_seal::check_marks(seal, &rows)?;
     rows.insert(HISTORY, history)?;
-    sum.store(&mut rows)
+    block_seal::seal_marks(seal, &mut rows)
 }
 
-/// Writes new terms, and the rows from relation ids to term keys.
-fn fold_terms(txn: &WriteTransaction, part: &TailPart, sum: &mut RowSum<'_>) -> Result<()> {
-    let mut terms = txn.open_table(TERMS)?;
-    for (key, term) in &part.terms {
-        let Some(row) = &term.row else { continue };
-        let known = terms.insert(&**key, &**row)?;
-        if let Some(known) = &known {
-            sum.add_term(key, known.value());
-        }
-        sum.add_term(key, row);
-        let known = known.and_then(|row| layout::split_term_row(row.value()).map(|(id, _)| id));
-        if known.is_some_and(|id| id != term.id) {
-            return Err(Error::integrity("a term has two ids; this tail continues other tables"));
-        }
+/// Writes the rows of a part. If all its grains have the same namespace, those under the namespace 0 are left out.
+fn write_run(
+    txn: &WriteTransaction,
+    part: &TailPart,
+    number: u32,
+    tags: BlockTags,
+) -> Result<RunInfo> {
+    let mut postings = part.postings.sorted();
+    let namespace = only_namespace(&postings);
+    if namespace.is_some() {
+        postings.retain(|key| match key.split_first() {
+            Some((list, row)) => !RunList::of_posting(*list).is_global(row),
+            None => true,
+        });
     }
-    for (id, key) in &part.relations {
-        let row = layout::relation_id_key(*id);
-        if let Some(known) = terms.insert(row.as_slice(), &**key)? {
-            sum.add_term(&row, known.value());
-        }
-        sum.add_term(&row, key);
-    }
-    Ok(())
-}
-
-/// Writes the postings. Keys sort by list first, so each table gets its rows in one ascending batch.
-fn fold_postings(txn: &WriteTransaction, part: &TailPart, sum: &mut RowSum<'_>) -> Result<()> {
-    let keys = part.postings.sorted();
-    for stretch in keys.chunk_by(|key, next| key.first() == next.first()) {
-        let Some(number) = stretch.first().and_then(|key| key.first()) else { continue };
-        let Some(def) = POSTING_LISTS.get(usize::from(*number)) else {
+    let entries = part.terms.len().saturating_add(part.relations.len()).saturating_add(part.grains);
+    let mut run =
+        RunWriter::new(number, namespace, tags, u64::try_from(entries).unwrap_or(u64::MAX));
+    let name = table_name(number);
+    let mut rows = txn.open_table(RunTableDefinition::new(&name))?;
+    for key in &postings {
+        let Some((list, row)) = key.split_first() else { continue };
+        let Some(def) = POSTING_LISTS.get(usize::from(*list)) else {
             return Err(Error::integrity("there is no such list"));
         };
-        (def.list.access().insert)(txn, def.list, stretch, sum)?;
+        let row = row.get(..def.width).unwrap_or_default();
+        run.push(&mut rows, RunList::of_posting(*list), (row, &[]))?;
     }
-    sample::fold(txn, &keys, sum)
+    for row in sample::draw(&postings) {
+        run.push(&mut rows, RunList::SAMPLE, (&row, &[]))?;
+    }
+    for (key, row) in term_rows(part) {
+        run.push(&mut rows, RunList::TERMS, (&key, &row))?;
+    }
+    for (address, sequence) in part.addresses.sorted() {
+        let mut row = [0; 40];
+        row.iter_mut()
+            .zip(address.into_iter().chain(sequence.to_be_bytes()))
+            .for_each(|(to, byte)| *to = byte);
+        run.push(&mut rows, RunList::ADDRESSES, (&row, &[]))?;
+    }
+    run.finish(&mut rows)
 }
 
-fn fold_addresses(txn: &WriteTransaction, part: &TailPart, sum: &mut RowSum<'_>) -> Result<()> {
-    let mut table = txn.open_table(ADDRESS)?;
-    for (address, sequence) in part.addresses.sorted() {
-        if let Some(known) = table.insert(&address, sequence)? {
-            sum.add_address(&address, known.value());
-        }
-        sum.add_address(&address, sequence);
-    }
-    Ok(())
+/// The namespace of the grains of these postings, if they have the same. Every grain is in the first list.
+fn only_namespace(sorted: &[keys::PostingKey]) -> Option<TermId> {
+    let all = sorted.iter().take_while(|key| key.first() == Some(&0));
+    let mut namespaces = all.filter_map(keys::namespace_of).filter(|id| *id != TermId::NONE);
+    let first = namespaces.next()?;
+    namespaces.all(|id| id == first).then_some(first)
+}
+
+/// New terms, and the rows from relation ids to term keys, in order.
+fn term_rows(part: &TailPart) -> Vec<(Arc<[u8]>, Arc<[u8]>)> {
+    let terms = part.terms.iter();
+    let terms =
+        terms.filter_map(|(key, term)| Some((Arc::clone(key), Arc::clone(term.row.as_ref()?))));
+    let ids = part.relations.iter();
+    let ids = ids.map(|(id, key)| (layout::relation_id_key(*id).into(), Arc::clone(key)));
+    let mut rows: Vec<_> = terms.chain(ids).collect();
+    rows.sort_unstable();
+    rows
 }
 
 #[cfg(test)]

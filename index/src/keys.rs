@@ -13,10 +13,12 @@ use crate::posting_lists::{
 use crate::term::TermId;
 
 /// The version of all layouts, stored in the stamp.
-pub(crate) const LAYOUT: u32 = 5;
+pub(crate) const LAYOUT: u32 = 6;
 
 /// Bytes of a posting key in memory: the list number and room for the widest row.
 pub(crate) const POSTING_KEY_BYTES: usize = 33;
+/// Bytes of a row of the sample: `level:1` and a posting key.
+pub(crate) const SAMPLE_ROW_BYTES: usize = POSTING_KEY_BYTES + 1;
 
 /// A posting key in memory: the number of its list, its row, and zeros to the end. Keys sort list by list,
 /// and within a list like its rows.
@@ -208,20 +210,12 @@ impl KeyPrefix {
 
     /// The namespace in a key of this prefix's list; `None` for a key of another list.
     pub(crate) fn namespace_of(&self, key: &PostingKey) -> Option<TermId> {
-        let (list, row) = key.split_first()?;
-        let [a, b, c, d]: [u8; NAMESPACE_BYTES] = *row.first_chunk()?;
-        let id = TermId::new(u64::from_be_bytes([0, 0, 0, 0, a, b, c, d]));
-        (*list == self.list as u8).then_some(id)
+        namespace_of(key).filter(|_| key.first() == Some(&(self.list as u8)))
     }
 
     /// Replaces the namespace of the prefix.
     pub(crate) fn with_namespace(&self, namespace: TermId) -> Self {
-        let [_, _, _, _, bytes @ ..] = namespace.get().to_be_bytes();
-        let mut moved = *self;
-        if let Some(slot) = moved.key.get_mut(1..=NAMESPACE_BYTES) {
-            slot.copy_from_slice(&bytes);
-        }
-        moved
+        Self { key: with_namespace(&self.key, namespace), ..*self }
     }
 
     fn with_term(self, id: TermId) -> Self {
@@ -241,15 +235,24 @@ impl KeyPrefix {
     }
 }
 
-/// The row of a key, as stored in the table of its list.
-pub(crate) fn row_bytes<const N: usize>(key: &PostingKey) -> Result<&[u8; N]> {
-    let row = key.split_first().and_then(|(_, row)| row.first_chunk());
-    row.ok_or_else(|| Error::integrity("a posting row is wider than its key"))
+/// The key of a row of this list.
+pub(crate) fn key_of(list: PostingList, row: &[u8]) -> PostingKey {
+    KeyPrefix::of(list).with_bytes(row).key
 }
 
-/// The key of a row of this list.
-pub(crate) fn key_of<const N: usize>(list: PostingList, row: &[u8; N]) -> PostingKey {
-    KeyPrefix::of(list).with_bytes(row).key
+/// The key with another namespace.
+pub(crate) fn with_namespace(key: &PostingKey, namespace: TermId) -> PostingKey {
+    let [_, _, _, _, bytes @ ..] = namespace.get().to_be_bytes();
+    let mut moved = *key;
+    moved.iter_mut().skip(1).zip(bytes).for_each(|(to, byte)| *to = byte);
+    moved
+}
+
+/// The namespace in a key of any list.
+pub(crate) fn namespace_of(key: &PostingKey) -> Option<TermId> {
+    let (_, row) = key.split_first()?;
+    let [a, b, c, d]: [u8; NAMESPACE_BYTES] = *row.first_chunk()?;
+    Some(TermId::new(u64::from_be_bytes([0, 0, 0, 0, a, b, c, d])))
 }
 
 /// The order key in a key of any list; `None` for bytes that are not a key.

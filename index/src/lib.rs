@@ -11,9 +11,9 @@
 //! - `lookup`: the condition of an index lookup; `blind`: the blind tokens it is translated to
 //! - `indexed_fields`: the fields of a grain that are indexed
 //! - `keys`, `layout`: every byte layout
-//! - `posting_lists`, `meta`, `row_sum`, `posting_tables`, `sample`, `tables`: the redb tables, and the keyed sums over their rows
+//! - `posting_lists`, `meta`, `block_seal`, `run`, `sample`, `tables`: the redb tables, and the keyed tags of their blocks
 //! - `runs`, `part`, `tail`: grains that are not yet in the tables
-//! - `fold`: writes the tail into the tables
+//! - `fold`: writes the tail into the tables; `run_merge`: merges what was written
 //! - `stamp`: whether the tables fit this code and this log
 //! - `merge`, `dictionary`, `namespaces`, `scan`, `intersect`: tables and tail as one ordered sequence
 //! - `reader`, `addresses`, `estimate`, `stats`: lookups and figures of a view
@@ -56,13 +56,16 @@ mod indexed_fields;
 
 mod keys;
 mod layout;
+mod varint;
 
+mod block_seal;
 mod meta;
 mod posting_lists;
-mod posting_tables;
-mod row_sum;
+mod run;
 mod sample;
 mod tables;
+
+mod run_merge;
 
 mod part;
 mod runs;
@@ -94,6 +97,7 @@ mod test_kit;
 
 pub use addresses::AddressIter;
 pub use blind::{Blinder, TokenScope};
+pub use block_seal::{BlockSeal, SEALED_MARKS};
 pub use error::{Error, ErrorKind, Result};
 pub use estimate::PostingEstimate;
 pub use field::{Digest, Field, number_text};
@@ -105,10 +109,10 @@ pub use meta::HISTORY;
 pub use namespaces::ScopeNamespaces;
 pub use posting::{Posting, Sequence, TieBreaker, TimeOrder, TimeRange, Watermark};
 pub use reader::{IndexReader, RelationSummary};
-pub use row_sum::{ROW_SUM, RowSeal};
+pub use run_merge::{MergeGoal, RunMerge, has_unused_runs, remove_unused_runs};
 pub use scan::Scan;
 pub use stamp::{IndexState, StaleReason, drop_all, reset, state};
 pub use stats::{IndexStats, TableStats};
-pub use tables::Tables;
+pub use tables::{TableRow, Tables};
 pub use tail::{FrozenTail, Tail};
 pub use term::{OwnedTermValue, TermValue};

@@ -1,4 +1,4 @@
-//! The rows of the table `index.meta`: the layout stamp, the watermark and the id counters.
+//! The rows of the table `index.meta`: the layout stamp, the watermark, the id counters and others.
 
 use redb::{ReadableTable, TableDefinition};
 
@@ -7,13 +7,15 @@ use crate::layout;
 use crate::posting::Watermark;
 use crate::term::NextIds;
 
-/// The layout stamp, the id counters, the watermark, and in an encrypted store the sums of the rows.
+/// The layout stamp, the id counters, the watermark, the runs, and in an encrypted store the seal of these.
 pub(crate) const META: TableDefinition<'static, &'static str, &'static [u8]> =
     TableDefinition::new("index.meta");
 
 pub(crate) const STAMP: &str = "stamp";
 pub(crate) const WATERMARK: &str = "watermark";
 pub(crate) const NEXT_IDS: &str = "next_ids";
+/// The runs there are: see [`RunDirectory`](crate::run::directory::RunDirectory).
+pub(crate) const RUNS: &str = "runs";
 /// Row of the table `index.meta` with what the engine knew of the history of the log at the last
 /// [`fold`](crate::fold()).
 pub const HISTORY: &str = "history";

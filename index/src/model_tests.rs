@@ -6,7 +6,8 @@ use proptest::sample::{Index, select, subsequence};
 
 use crate::test_kit::{Note, NoteObject, Store, tie};
 use crate::{
-    Field, IndexLookup, Posting, Scope, ScopeNamespaces, Sequence, TermValue, TimeOrder, TimeRange,
+    Field, IndexLookup, MergeGoal, Posting, Scope, ScopeNamespaces, Sequence, TermValue, TimeOrder,
+    TimeRange,
 };
 
 /// An operation on the index after a grain.
@@ -25,6 +26,10 @@ enum Step {
     Fold,
     /// Delete the derived tables and replay the log.
     Rebuild,
+    /// Merge the runs that are due, a block in each transaction.
+    MergeFew,
+    /// Merge all runs into one.
+    MergeAll,
 }
 
 /// Words with common prefixes, and one that is keyed by its digest.
@@ -76,6 +81,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Thaw),
         1 => Just(Step::Fold),
         1 => Just(Step::Rebuild),
+        1 => Just(Step::MergeFew),
+        1 => Just(Step::MergeAll),
     ]
 }
 
@@ -100,6 +107,8 @@ fn store_of(log: &[(Note, Step)]) -> Store {
                 store.tail.drop_frozen();
             }
             Step::Fold => store.fold().unwrap(),
+            Step::MergeFew => store.merge(MergeGoal::Few, 1),
+            Step::MergeAll => store.merge(MergeGoal::One, 1 << 20),
             Step::Rebuild => store = rebuilt(store, &log[..=index]),
         }
     }
@@ -339,6 +348,8 @@ proptest! {
         let rows = stepwise.dump();
         let mut rebuilt = rebuilt(stepwise, &log);
         rebuilt.fold().unwrap();
+        prop_assert_eq!(rebuilt.dump(), rows.clone());
+        rebuilt.merge(MergeGoal::One, 64);
         prop_assert_eq!(rebuilt.dump(), rows.clone());
         rebuilt.fold().unwrap();
         prop_assert_eq!(rebuilt.dump(), rows);

@@ -15,6 +15,9 @@ use crate::keys::{self, KeyPrefix, OrderKey, PostingKey};
 use crate::lookup::{IndexLookup, Scope};
 use crate::namespaces::ScopeNamespaces;
 use crate::posting::{Posting, Sequence, TimeOrder, TimeRange};
+use crate::posting_lists::PostingList;
+use crate::run::cursor::{RunCursor, row_of};
+use crate::run::table::Run;
 use crate::scan::{PostingRange, Scan, keys_between};
 use crate::tables::Tables;
 use crate::tail::Tail;
@@ -272,9 +275,10 @@ impl<'v> IndexReader<'v> {
         end: &PostingKey,
     ) -> Result<Option<PostingKey>> {
         let TermDictionary { tables, tail } = self.dictionary;
-        let folded = tables
-            .list(crate::posting_lists::PostingList::SubjectRelation)?
-            .first_key(from, end)?;
+        let mut folded = Vec::new();
+        for run in tables.runs()? {
+            folded.extend(first_key(run, from, end)?);
+        }
         let runs = tail.parts().flat_map(|part| part.postings.iter());
         let new = runs.filter_map(|run| keys_between(run, from, end).first().copied());
         Ok(new.chain(folded).min())
@@ -362,6 +366,21 @@ impl<'v> IndexReader<'v> {
             None => self.dictionary.tables.sequence_of(address),
         }
     }
+}
+
+/// The first key of a run from `from` to `end` in the list of subjects and relations, under the namespace of `from`.
+fn first_key(run: &Arc<Run>, from: &PostingKey, end: &PostingKey) -> Result<Option<PostingKey>> {
+    let list = PostingList::SubjectRelation;
+    let Some(namespace) = keys::namespace_of(from) else { return Ok(None) };
+    let local = run.local_namespace(namespace);
+    let key_in = |key: &PostingKey, namespace| keys::with_namespace(key, namespace);
+    let (from, end) = (key_in(from, local), key_in(end, local));
+    let mut cursor = RunCursor::new(run, list.into());
+    if !cursor.seek(row_of(&from, list.def().width))? {
+        return Ok(None);
+    }
+    let found = keys::key_of(list, cursor.key());
+    Ok((found <= end).then(|| key_in(&found, namespace)))
 }
 
 #[cfg(test)]

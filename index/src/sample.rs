@@ -5,19 +5,16 @@
 //! for any prefix, namespace and time range. The selection depends on the log alone: folding again, or in
 //! other batches, changes nothing. Exact counts are the reader's.
 
-use redb::{ReadOnlyTable, TableDefinition, WriteTransaction};
+use std::sync::Arc;
 
 use crate::error::Result;
-use crate::keys::{self, POSTING_KEY_BYTES, PostingKey};
-use crate::row_sum::RowSum;
+use crate::keys::{self, PostingKey, SAMPLE_ROW_BYTES};
+use crate::run::cursor::RunCursor;
+use crate::run::lists::RunList;
+use crate::run::table::Run;
 
-const SAMPLE_BYTES: usize = POSTING_KEY_BYTES + 1;
-
-/// `level:1 list:1 row:32`; shorter rows are padded with zeros.
-pub(crate) const SAMPLE: TableDefinition<'static, &'static [u8; SAMPLE_BYTES], ()> =
-    TableDefinition::new("index.sample");
-
-pub(crate) type SampleRows = ReadOnlyTable<&'static [u8; SAMPLE_BYTES], ()>;
+/// A row of the sample.
+pub(crate) type SampleRow = [u8; SAMPLE_ROW_BYTES];
 
 /// A level of the sample.
 #[derive(Debug, Clone, Copy)]
@@ -55,40 +52,36 @@ fn hash(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// Adds the keys of the selected grains to the sample.
-pub(crate) fn fold(
-    txn: &WriteTransaction,
-    sorted: &[PostingKey],
-    sum: &mut RowSum<'_>,
-) -> Result<()> {
+/// The rows of the selected grains, in order; `sorted` are all keys of a run.
+pub(crate) fn draw(sorted: &[PostingKey]) -> Vec<SampleRow> {
     let with_number = |key| Some((key, hash(keys::order_key_of(key)?.posting().sequence.get())));
     let mut drawn: Vec<(&PostingKey, u64)> = sorted.iter().filter_map(with_number).collect();
-    let mut table = txn.open_table(SAMPLE)?;
+    let mut rows = Vec::new();
     for level in LEVELS {
         drawn.retain(|(_, mixed)| level.selects(*mixed));
-        for (key, _) in &drawn {
-            let row = sample_key(level, key);
-            if table.insert(&row, ())?.is_none() {
-                sum.add_sample(&row);
-            }
-        }
+        rows.extend(drawn.iter().map(|(key, _)| sample_key(level, key)));
     }
-    Ok(())
+    rows
 }
 
-/// Counts the rows of a level from one key to another, both included.
+/// Counts the rows of a level of a run from one key to another, both included.
 pub(crate) fn count(
-    rows: &SampleRows,
+    run: &Arc<Run>,
     level: SampleLevel,
     (first, last): (&PostingKey, &PostingKey),
 ) -> Result<u64> {
     let (first, last) = (sample_key(level, first), sample_key(level, last));
-    let mut rows = rows.range::<&[u8; SAMPLE_BYTES]>(&first..=&last)?;
-    Ok(rows.try_fold(0_u64, |count, row| row.map(|_| count.saturating_add(1)))?)
+    let mut cursor = RunCursor::new(run, RunList::SAMPLE);
+    let (mut count, mut more) = (0_u64, cursor.seek(&first)?);
+    while more && *cursor.key() <= last[..] {
+        count = count.saturating_add(1);
+        more = cursor.advance()?;
+    }
+    Ok(count)
 }
 
-fn sample_key(level: SampleLevel, key: &PostingKey) -> [u8; SAMPLE_BYTES] {
-    let mut sampled = [level.byte; SAMPLE_BYTES];
+fn sample_key(level: SampleLevel, key: &PostingKey) -> SampleRow {
+    let mut sampled = [level.byte; SAMPLE_ROW_BYTES];
     if let Some((_, slot)) = sampled.split_first_mut() {
         slot.copy_from_slice(key);
     }

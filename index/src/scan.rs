@@ -9,9 +9,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::keys::{KeyPrefix, OrderKey, PostingKey};
+use crate::keys::{self, KeyPrefix, OrderKey, PostingKey};
 use crate::posting::{Posting, TimeOrder, TimeRange};
-use crate::posting_tables::{OrderKeys, PostingTable};
+use crate::run::cursor::{OrderKeys, RunCursor, row_of};
+use crate::run::lists::RunList;
+use crate::run::table::Run;
 use crate::tables::Tables;
 use crate::tail::Tail;
 use crate::term::TermId;
@@ -68,8 +70,8 @@ struct ScanSource<'v> {
 enum SourceCursor<'v> {
     /// The rest of a run.
     Run(&'v [PostingKey]),
-    /// The rest of a range of rows, and its last order key in scan order.
-    Rows { rows: &'v dyn PostingTable, ranks: OrderKeys, last: OrderKey },
+    /// The rest of a range of rows of a run on disk, and its last order key in scan order.
+    Rows { run: &'v Arc<Run>, ranks: Box<OrderKeys>, last: OrderKey },
 }
 
 /// The postings with one prefix, in several namespaces.
@@ -127,14 +129,17 @@ impl<'v> Scan<'v> {
         range: &PostingRange,
         ranks: (OrderKey, OrderKey),
     ) -> Result<()> {
-        let rows = tables.list(range.prefix.list())?;
-        let last = match self.order {
-            TimeOrder::Newest => ranks.1,
-            TimeOrder::Oldest => ranks.0,
+        let (last, order) = match self.order {
+            TimeOrder::Newest => (ranks.1, self.order),
+            TimeOrder::Oldest => (ranks.0, self.order),
         };
-        for prefix in range.prefixes() {
-            let ranks = rows.order_keys(&prefix.key(ranks.0), &prefix.key(ranks.1), self.order)?;
-            self.add(ScanSource { prefix, from: SourceCursor::Rows { rows, ranks, last } })?;
+        for run in tables.runs()? {
+            for prefix in range.prefixes_in(run, ranks)? {
+                let keys = (prefix.key(ranks.0), prefix.key(ranks.1));
+                let found = OrderKeys::between(run, prefix.list(), (&keys.0, &keys.1), order)?;
+                let from = SourceCursor::Rows { run, ranks: Box::new(found), last };
+                self.add(ScanSource { prefix, from })?;
+            }
         }
         for run in tail.parts().flat_map(|part| part.postings.iter()) {
             for (prefix, run) in range.run_slices(run, ranks) {
@@ -219,7 +224,7 @@ impl fmt::Debug for Scan<'_> {
 impl ScanSource<'_> {
     fn next(&mut self, order: TimeOrder) -> Result<Option<OrderKey>> {
         match &mut self.from {
-            SourceCursor::Rows { ranks, .. } => ranks.next().transpose(),
+            SourceCursor::Rows { ranks, .. } => ranks.next_key(),
             SourceCursor::Run(run) => {
                 let split = match order {
                     TimeOrder::Newest => run.split_first(),
@@ -242,9 +247,9 @@ impl ScanSource<'_> {
                     TimeOrder::Oldest => run.split_at(run.partition_point(|at| *at <= key)).0,
                 };
             }
-            SourceCursor::Rows { rows, ranks, last } => {
+            SourceCursor::Rows { run, ranks, last } => {
                 for _ in 0..Scan::MAX_SEEK_STEPS {
-                    let Some(next) = ranks.next().transpose()? else { return Ok(None) };
+                    let Some(next) = ranks.next_key()? else { return Ok(None) };
                     let reached = match order {
                         TimeOrder::Newest => next >= rank,
                         TimeOrder::Oldest => next <= rank,
@@ -253,11 +258,10 @@ impl ScanSource<'_> {
                         return Ok(Some(next));
                     }
                 }
-                let last = self.prefix.key(*last);
-                *ranks = match order {
-                    TimeOrder::Newest if key <= last => rows.order_keys(&key, &last, order)?,
-                    TimeOrder::Oldest if last <= key => rows.order_keys(&last, &key, order)?,
-                    TimeOrder::Newest | TimeOrder::Oldest => Box::new(std::iter::empty()),
+                let (list, last) = (self.prefix.list(), self.prefix.key(*last));
+                **ranks = match order {
+                    TimeOrder::Newest => OrderKeys::between(run, list, (&key, &last), order)?,
+                    TimeOrder::Oldest => OrderKeys::between(run, list, (&last, &key), order)?,
                 };
             }
         }
@@ -269,6 +273,43 @@ impl PostingRange {
     /// One prefix for each namespace.
     pub(crate) fn prefixes(&self) -> impl ExactSizeIterator<Item = KeyPrefix> {
         self.namespaces.iter().map(|namespace| self.prefix.with_namespace(*namespace))
+    }
+
+    /// The prefixes of this range that a run on disk has rows of, by namespace. The namespace 0 stands for the only
+    /// one of a run that has no rows under 0.
+    fn prefixes_in(
+        &self,
+        run: &Arc<Run>,
+        (first, last): (OrderKey, OrderKey),
+    ) -> Result<Vec<KeyPrefix>> {
+        let list = self.prefix.list();
+        let local = |namespace| self.prefix.with_namespace(run.local_namespace(namespace));
+        if let [namespace] = *self.namespaces {
+            return Ok(vec![local(namespace)]);
+        }
+        if let Some(only) = run.info.namespace {
+            let found = self.namespaces.binary_search(&only).ok();
+            return Ok(found.map(|_| self.prefix.with_namespace(only)).into_iter().collect());
+        }
+        let width = list.def().width;
+        let mut cursor = RunCursor::new(run, RunList::from(list));
+        let (mut found, mut namespaces) = (Vec::new(), &*self.namespaces);
+        while let Some((namespace, others)) = namespaces.split_first() {
+            let prefix = self.prefix.with_namespace(*namespace);
+            if !cursor.seek(row_of(&prefix.key(first), width))? {
+                break;
+            }
+            let key = keys::key_of(list, cursor.key());
+            let Some(next) = keys::namespace_of(&key) else { break };
+            if key <= prefix.key(last) {
+                found.push(prefix);
+            }
+            namespaces = match next > *namespace {
+                true => namespaces.split_at(namespaces.partition_point(|at| *at < next)).1,
+                false => others,
+            };
+        }
+        Ok(found)
     }
 
     /// The slices of a run that are in this range, by namespace. Skips the namespaces the run does not have

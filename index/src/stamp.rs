@@ -4,12 +4,14 @@
 
 use redb::{ReadTransaction, TableHandle, WriteTransaction};
 
+use crate::block_seal::{self, BlockSeal, BlockTags};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys;
 use crate::meta::{META, STAMP, next_ids, set_next_ids, stamp, watermark};
 use crate::posting::{Sequence, Watermark};
-use crate::row_sum::{RowSeal, RowSum};
-use crate::tables::{self, NAME_PREFIX};
+use crate::run::directory::RunDirectory;
+use crate::run::table::Run;
+use crate::tables::NAME_PREFIX;
 use crate::term::NextIds;
 
 /// The state of an index, as [`state`] finds it.
@@ -29,7 +31,7 @@ pub enum StaleReason {
     Missing,
     /// The tables have another layout, of this version.
     Layout(u32),
-    /// A table or row of the index is malformed, or the keyed sums do not fit it.
+    /// A table or row of the index is malformed, or was not sealed by this store.
     Damaged,
     /// The index was folded from another log, or from a later state of this one.
     OtherLog,
@@ -38,7 +40,8 @@ pub enum StaleReason {
 /// Compares the index with the code and with the log.
 ///
 /// `address_at` returns the address the log has at a sequence, `None` beyond its end. In an encrypted store
-/// `seal` is given, and the sums must fit the watermark; rows are compared with them when they are read.
+/// `seal` is given, and the watermark and the runs must be those it sealed; blocks are compared with their tags when
+/// they are read.
 ///
 /// ```
 /// use grainstore_index::{Error, IndexState, StaleReason, reset, state};
@@ -60,7 +63,7 @@ pub enum StaleReason {
 pub fn state<E: From<Error>>(
     txn: &ReadTransaction,
     address_at: impl FnOnce(Sequence) -> Result<Option<[u8; 32]>, E>,
-    seal: Option<&dyn RowSeal>,
+    seal: Option<&dyn BlockSeal>,
 ) -> Result<IndexState, E> {
     let stored = stored_state(txn, seal).or_else(|error| match error.kind() {
         ErrorKind::Integrity => Ok(IndexState::Stale(StaleReason::Damaged)),
@@ -75,7 +78,7 @@ pub fn state<E: From<Error>>(
 }
 
 /// The state as far as the tables alone show it.
-fn stored_state(txn: &ReadTransaction, seal: Option<&dyn RowSeal>) -> Result<IndexState> {
+fn stored_state(txn: &ReadTransaction, seal: Option<&dyn BlockSeal>) -> Result<IndexState> {
     let stale = |reason| Ok(IndexState::Stale(reason));
     let meta = match txn.open_table(META) {
         Err(redb::TableError::TableDoesNotExist(_)) => return stale(StaleReason::Missing),
@@ -86,9 +89,11 @@ fn stored_state(txn: &ReadTransaction, seal: Option<&dyn RowSeal>) -> Result<Ind
         Some(version) if version != keys::LAYOUT => return stale(StaleReason::Layout(version)),
         Some(_) => {}
     }
-    tables::check(txn)?;
     next_ids(&meta)?;
-    RowSum::stored(seal, &meta)?;
+    block_seal::check_marks(seal, &meta)?;
+    for run in RunDirectory::stored(&meta)?.runs {
+        Run::open(txn, run, BlockTags::default())?;
+    }
     Ok(IndexState::Ready(watermark(&meta)?))
 }
 
@@ -113,13 +118,14 @@ pub fn drop_all(txn: &WriteTransaction) -> Result<()> {
 ///
 /// # Errors
 /// `ERR_IO`; `ERR_INTEGRITY` if a table of the index is open in this transaction.
-pub fn reset(txn: &WriteTransaction, seal: Option<&dyn RowSeal>) -> Result<()> {
+pub fn reset(txn: &WriteTransaction, seal: Option<&dyn BlockSeal>) -> Result<()> {
     drop_all(txn)?;
-    tables::create(txn)?;
+    let nonce = seal.map_or(Ok([0; 16]), BlockSeal::nonce)?;
     let mut meta = txn.open_table(META)?;
     meta.insert(STAMP, keys::LAYOUT.to_be_bytes().as_slice())?;
     set_next_ids(&mut meta, &NextIds::FIRST)?;
-    RowSum::empty(seal).store(&mut meta)
+    RunDirectory::empty(nonce).store(&mut meta)?;
+    block_seal::seal_marks(seal, &mut meta)
 }
 
 #[cfg(test)]

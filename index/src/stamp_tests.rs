@@ -3,9 +3,7 @@
 use redb::{ReadableDatabase, TableDefinition};
 
 use super::*;
-use crate::meta::{NEXT_IDS, WATERMARK};
-use crate::posting_lists::PostingList;
-use crate::tables::{ADDRESS, TERMS};
+use crate::meta::{NEXT_IDS, RUNS, WATERMARK};
 use crate::test_kit::{Note, Store, address, code};
 
 /// The state of the index against a log that ends at `end`.
@@ -60,7 +58,7 @@ fn a_watermark_the_log_does_not_know_is_stale() {
 #[test]
 fn what_is_missing_foreign_or_damaged_is_stale() {
     type Damage = fn(&WriteTransaction);
-    let changes: [(StaleReason, Damage); 10] = [
+    let changes: [(StaleReason, Damage); 9] = [
         (StaleReason::Missing, |txn| drop_all(txn).unwrap()),
         (StaleReason::Missing, |txn| {
             txn.open_table(META).unwrap().remove(STAMP).unwrap();
@@ -78,13 +76,12 @@ fn what_is_missing_foreign_or_damaged_is_stale() {
             txn.open_table(META).unwrap().insert(NEXT_IDS, [0; 23].as_slice()).unwrap();
         }),
         (StaleReason::Damaged, |txn| {
-            txn.delete_table(TERMS).unwrap();
+            txn.open_table(META).unwrap().remove(RUNS).unwrap();
         }),
         (StaleReason::Damaged, |txn| {
-            txn.delete_table(ADDRESS).unwrap();
+            txn.open_table(META).unwrap().insert(RUNS, [0; 21].as_slice()).unwrap();
         }),
-        (StaleReason::Damaged, |txn| delete(txn, PostingList::Triple.def().table)),
-        (StaleReason::Damaged, |txn| delete(txn, "index.sample")),
+        (StaleReason::Damaged, |txn| delete(txn, "index.run.00000001")),
     ];
     for (reason, damage) in changes {
         let store = store_of_three();
@@ -123,7 +120,7 @@ fn reset_takes_every_derived_table_and_no_other() {
 fn reset_refuses_while_a_derived_table_is_open() {
     let store = store_of_three();
     let txn = store.db.begin_write().unwrap();
-    let open = txn.open_table(TERMS).unwrap();
+    let open = txn.open_table(META).unwrap();
     assert_eq!(code(reset(&txn, None)), "ERR_INTEGRITY");
     drop(open);
     reset(&txn, None).unwrap();

@@ -1,10 +1,8 @@
 //! Figures about the index that are cheap to read.
 
-use redb::ReadableTableMetadata;
-
 use crate::error::Result;
-use crate::posting_lists::POSTING_LISTS;
 use crate::reader::IndexReader;
+use crate::run::lists::RunList;
 
 /// The size of one table, in [`IndexStats`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +11,8 @@ pub struct TableStats {
     pub table: &'static str,
     /// The number of its rows.
     pub rows: u64,
-    /// The bytes of its rows if all have one width; pages take somewhat more.
+    /// The bytes of its rows if all have one width; on disk they take less, since what a row shares with the one
+    /// before is left out.
     pub row_bytes: Option<u64>,
 }
 
@@ -48,8 +47,10 @@ pub struct TableStats {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexStats {
-    /// The tables: every posting list, then sample, addresses and terms.
+    /// The tables: every posting list, then sample, terms and addresses.
     pub tables: Vec<TableStats>,
+    /// The sorted runs the tables are in: a look-up reads each.
+    pub runs: usize,
     /// Grains in the tail.
     pub tail_grains: usize,
     /// Approximate memory of the tail, in bytes.
@@ -63,18 +64,14 @@ impl IndexReader<'_> {
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn stats(&self) -> Result<IndexStats> {
         let (view, tail) = (self.dictionary.tables, self.dictionary.tail);
-        let of = |table, rows: u64, width: Option<u64>| {
-            let row_bytes = width.map(|width| rows.saturating_mul(width));
-            TableStats { table, rows, row_bytes }
-        };
-        let mut tables = Vec::with_capacity(POSTING_LISTS.len().saturating_add(3));
-        for def in &POSTING_LISTS {
-            let rows = view.list(def.list)?.count()?;
-            tables.push(of(def.table, rows, Some(def.width as u64)));
-        }
-        tables.push(of("index.sample", view.sample()?.len()?, Some(35)));
-        tables.push(of("index.address", view.addresses()?.len()?, Some(40)));
-        tables.push(of("index.terms", view.terms()?.len()?, None));
-        Ok(IndexStats { tables, tail_grains: tail.grains(), tail_bytes: tail.approx_bytes() })
+        let runs = view.runs()?;
+        let tables = RunList::all().map(|list| {
+            let rows = runs.iter().map(|run| run.info.rows_of(list));
+            let rows = rows.fold(0_u64, u64::saturating_add);
+            let row_bytes = list.width().map(|width| rows.saturating_mul(width as u64));
+            TableStats { table: list.name(), rows, row_bytes }
+        });
+        let (tables, runs) = (tables.collect(), runs.len());
+        Ok(IndexStats { tables, runs, tail_grains: tail.grains(), tail_bytes: tail.approx_bytes() })
     }
 }

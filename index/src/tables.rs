@@ -1,39 +1,38 @@
-//! The redb tables of the index, and the handles a view reads them through.
+//! The tables of the index in one read snapshot: its runs, and the row that lists them.
 //!
-//! Knows table names and types; the bytes of a row belong to `keys` and `layout`.
+//! Knows which runs there are; the bytes of a row belong to `keys` and `layout`, blocks to `run`.
 
 use std::sync::{Arc, OnceLock};
 
-use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition, WriteTransaction};
+use redb::{ReadOnlyTable, ReadTransaction};
 
+use crate::block_seal::{self, BlockSeal, BlockTags};
 use crate::error::{Error, Result};
 use crate::layout;
+use crate::merge::SortedInput;
 use crate::meta::{self, HISTORY, META};
+use crate::part::AddressEntry;
 use crate::posting::{Sequence, Watermark};
-use crate::posting_lists::{POSTING_LISTS, PostingList};
-use crate::posting_tables::PostingTable;
-use crate::row_sum::{self, RowSeal, RowSum};
-use crate::sample::{SAMPLE, SampleRows};
+use crate::run::cursor::RunCursor;
+use crate::run::directory::RunDirectory;
+use crate::run::filter::FilterKey;
+use crate::run::lists::RunList;
+use crate::run::rows::MergedRows;
+use crate::run::table::Run;
 use crate::term::{NextIds, TermId};
-
-/// Term key -> term row; a relation's id key -> its term key.
-pub(crate) const TERMS: TableDefinition<'static, &'static [u8], &'static [u8]> =
-    TableDefinition::new("index.terms");
-/// Address -> sequence.
-pub(crate) const ADDRESS: TableDefinition<'static, &'static [u8; 32], u64> =
-    TableDefinition::new("index.address");
 
 /// The prefix of all derived tables' names, in every layout version.
 pub(crate) const NAME_PREFIX: &str = "index.";
 
-pub(crate) type TermRows = ReadOnlyTable<&'static [u8], &'static [u8]>;
-pub(crate) type AddressRows = ReadOnlyTable<&'static [u8; 32], u64>;
+/// A row of a list: its key and its value, which is empty in most lists.
+pub type TableRow = (Vec<u8>, Vec<u8>);
+
 pub(crate) type MetaRows = ReadOnlyTable<&'static str, &'static [u8]>;
 
 /// The derived tables of one read snapshot.
 ///
-/// A table is opened when it is first read: a view is made at every commit, and most views never read most
-/// lists. The handles keep the snapshot alive and can be used from several threads.
+/// They are opened when they are first read. The handles keep the snapshot alive and can be used from several
+/// threads.
 ///
 /// ```
 /// use grainstore_index::{Tables, reset};
@@ -44,40 +43,29 @@ pub(crate) type MetaRows = ReadOnlyTable<&'static str, &'static [u8]>;
 /// reset(&txn, None)?;
 /// txn.commit()?;
 /// let tables = Tables::open(db.begin_read()?, None);
-/// assert_eq!(tables.watermark()?, None);
+/// assert_eq!((tables.watermark()?, tables.run_count()?), (None, 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Tables {
     txn: ReadTransaction,
-    seal: Option<Arc<dyn RowSeal>>,
-    lists: [OnceLock<Box<dyn PostingTable>>; PostingList::COUNT],
-    sample: OnceLock<SampleRows>,
-    terms: OnceLock<TermRows>,
-    addresses: OnceLock<AddressRows>,
+    seal: Option<Arc<dyn BlockSeal>>,
     meta: OnceLock<MetaRows>,
+    runs: OnceLock<Vec<Arc<Run>>>,
 }
 
 impl std::fmt::Debug for Tables {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let open = self.lists.iter().filter(|list| list.get().is_some()).count();
-        f.debug_struct("Tables").field("open_lists", &open).finish_non_exhaustive()
+        let runs = self.runs.get().map(Vec::len);
+        f.debug_struct("Tables").field("runs", &runs).finish_non_exhaustive()
     }
 }
 
 impl Tables {
-    /// Wraps a snapshot. Reads nothing yet. In an encrypted store `seal` is given: each table is compared with
-    /// its sum before it is first read.
+    /// Wraps a snapshot. Reads nothing yet. In an encrypted store `seal` is given: each block is compared with its
+    /// tag when it is read.
     #[must_use]
-    pub fn open(txn: ReadTransaction, seal: Option<Arc<dyn RowSeal>>) -> Self {
-        Self {
-            txn,
-            seal,
-            lists: [const { OnceLock::new() }; PostingList::COUNT],
-            sample: OnceLock::new(),
-            terms: OnceLock::new(),
-            addresses: OnceLock::new(),
-            meta: OnceLock::new(),
-        }
+    pub fn open(txn: ReadTransaction, seal: Option<Arc<dyn BlockSeal>>) -> Self {
+        Self { txn, seal, meta: OnceLock::new(), runs: OnceLock::new() }
     }
 
     /// The last grain folded into these tables.
@@ -88,68 +76,6 @@ impl Tables {
         meta::watermark(self.meta()?)
     }
 
-    /// The rows of a posting list.
-    pub(crate) fn list(&self, list: PostingList) -> Result<&dyn PostingTable> {
-        let def = list.def();
-        let open = || {
-            self.check(list as u8)?;
-            (def.list.access().open)(&self.txn, list, def.table)
-        };
-        match self.lists.get(list as usize) {
-            Some(cell) => Ok(&**get_or_try_init(cell, open)?),
-            None => Err(Error::integrity("there is no such list")),
-        }
-    }
-
-    /// The sample of all lists.
-    pub(crate) fn sample(&self) -> Result<&SampleRows> {
-        get_or_try_init(&self.sample, || {
-            self.check(row_sum::SAMPLE_TABLE)?;
-            Ok(self.txn.open_table(SAMPLE)?)
-        })
-    }
-
-    /// The term dictionary.
-    pub(crate) fn terms(&self) -> Result<&TermRows> {
-        get_or_try_init(&self.terms, || {
-            self.check(row_sum::TERMS_TABLE)?;
-            Ok(self.txn.open_table(TERMS)?)
-        })
-    }
-
-    /// The table of addresses.
-    pub(crate) fn addresses(&self) -> Result<&AddressRows> {
-        get_or_try_init(&self.addresses, || {
-            self.check(row_sum::ADDRESS_TABLE)?;
-            Ok(self.txn.open_table(ADDRESS)?)
-        })
-    }
-
-    /// The id of the term with this key; `None` if it is not in the tables.
-    pub(crate) fn term_id(&self, key: &[u8]) -> Result<Option<TermId>> {
-        let Some(row) = self.terms()?.get(key)? else { return Ok(None) };
-        let id = layout::split_term_row(row.value()).map(|(id, _)| id);
-        id.map(Some).ok_or_else(|| Error::integrity("a term row is too short"))
-    }
-
-    /// The sequence of an address.
-    pub(crate) fn sequence_of(&self, address: &[u8; 32]) -> Result<Option<Sequence>> {
-        let row = self.addresses()?.get(address)?;
-        Ok(row.map(|row| Sequence::new(row.value())))
-    }
-
-    /// Compares every table with its sum that was not compared since the store was opened.
-    ///
-    /// # Errors
-    /// `ERR_INTEGRITY` if somebody without the key changed rows; `ERR_IO`.
-    pub fn check_rows(&self) -> Result<()> {
-        row_sum::tables().try_for_each(|table| self.check(table))
-    }
-
-    fn check(&self, table: u8) -> Result<()> {
-        check_sum(&self.txn, self.seal.as_deref(), table)
-    }
-
     /// What the engine knew of the history of the log when the tables were last folded.
     ///
     /// # Errors
@@ -158,9 +84,159 @@ impl Tables {
         Ok(self.meta()?.get(HISTORY)?.map(|row| row.value().to_vec()))
     }
 
+    /// The next ids of namespaces, subjects and relations, which depend on the log alone.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn counters(&self) -> Result<[u64; 3]> {
+        let ids = self.next_ids()?;
+        Ok([ids.namespace, ids.subject, ids.relation].map(TermId::get))
+    }
+
+    /// The number of runs: a look-up reads each.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn run_count(&self) -> Result<usize> {
+        Ok(self.runs()?.len())
+    }
+
     /// The next id of each kind.
     pub(crate) fn next_ids(&self) -> Result<NextIds> {
         meta::next_ids(self.meta()?)
+    }
+
+    /// The runs, the newest first.
+    pub(crate) fn runs(&self) -> Result<&[Arc<Run>]> {
+        let runs = get_or_try_init(&self.runs, || {
+            let meta = self.meta()?;
+            block_seal::check_marks(self.seal.as_deref(), meta)?;
+            let directory = RunDirectory::stored(meta)?;
+            let tags = BlockTags::new(self.seal.as_ref(), directory.nonce);
+            let runs = directory.runs.into_iter().rev();
+            runs.map(|info| Run::open(&self.txn, info, tags.clone()).map(Arc::new)).collect()
+        });
+        runs.map(Vec::as_slice)
+    }
+
+    pub(crate) fn seal(&self) -> Option<Arc<dyn BlockSeal>> {
+        self.seal.clone()
+    }
+
+    /// What makes the tags of blocks of this index.
+    pub(crate) fn tags(&self) -> Result<BlockTags> {
+        Ok(BlockTags::new(self.seal.as_ref(), RunDirectory::stored(self.meta()?)?.nonce))
+    }
+
+    /// The row of the term with this key; `None` if it is not in the tables.
+    pub(crate) fn term_row(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let wanted = FilterKey::of_term(key);
+        for run in self.runs()? {
+            if run.may_have(wanted)? {
+                let mut cursor = RunCursor::new(run, RunList::TERMS);
+                if cursor.seek(key)? && cursor.key() == key {
+                    return Ok(Some(cursor.value().to_vec()));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The id of the term with this key; `None` if it is not in the tables.
+    pub(crate) fn term_id(&self, key: &[u8]) -> Result<Option<TermId>> {
+        let Some(row) = self.term_row(key)? else { return Ok(None) };
+        let id = layout::split_term_row(&row).map(|(id, _)| id);
+        id.map(Some).ok_or_else(|| Error::integrity("a term row is too short"))
+    }
+
+    /// The sequence of an address.
+    pub(crate) fn sequence_of(&self, address: &[u8; 32]) -> Result<Option<Sequence>> {
+        let wanted = FilterKey::of_address(address);
+        for run in self.runs()? {
+            if run.may_have(wanted)? {
+                let mut cursor = RunCursor::new(run, RunList::ADDRESSES);
+                if cursor.seek(address)? && cursor.key().starts_with(address) {
+                    return address_entry(cursor.key()).map(|(_, at)| Some(Sequence::new(at)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The addresses from `start` on, one input for each run.
+    pub(crate) fn addresses_from(
+        &self,
+        start: &[u8; 32],
+    ) -> Result<Vec<SortedInput<'static, AddressEntry>>> {
+        let entry = |key: &[u8], _: &[u8]| address_entry(key);
+        self.inputs(RunList::ADDRESSES, start, entry)
+    }
+
+    /// The rows of a list from `start` on, one input for each run.
+    pub(crate) fn inputs<T: 'static>(
+        &self,
+        list: RunList,
+        start: &[u8],
+        make: impl Fn(&[u8], &[u8]) -> Result<T> + Copy + 'static,
+    ) -> Result<Vec<SortedInput<'static, T>>> {
+        let mut inputs = Vec::new();
+        for run in self.runs()? {
+            let mut cursor = RunCursor::new(run, list);
+            let mut next = Some(cursor.seek(start));
+            inputs.push(Box::new(std::iter::from_fn(move || {
+                match next.take().unwrap_or_else(|| cursor.advance()) {
+                    Ok(true) => Some(make(cursor.key(), cursor.value())),
+                    Ok(false) => None,
+                    Err(error) => Some(Err(error)),
+                }
+            })) as SortedInput<'static, T>);
+        }
+        Ok(inputs)
+    }
+
+    /// The names of the lists, as [`rows`](Self::rows) takes them.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        RunList::all().map(RunList::name)
+    }
+
+    /// The rows of a list in order, with their values, whatever runs they are in; none for a name that is not one of
+    /// [`names`](Self::names). Two indexes of one log have the same.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`, also for each row.
+    pub fn rows(&self, name: &str) -> Result<impl Iterator<Item = Result<TableRow>> + use<>> {
+        let list = RunList::all().find(|list| list.name() == name);
+        let runs = if list.is_some() { self.runs()? } else { &[] };
+        let mut rows = MergedRows::of(runs, list.unwrap_or(RunList::TERMS), true)?;
+        let mut is_over = false;
+        Ok(std::iter::from_fn(move || {
+            let (key, value) = rows.least().filter(|_| !is_over)?;
+            let row = (key.to_vec(), value.to_vec());
+            let next = rows.advance();
+            is_over = next.is_err();
+            Some(next.map(|()| row))
+        }))
+    }
+
+    /// Reads every block; in an encrypted store each is compared with its tag.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if one cannot be read, or somebody without the key changed it; `ERR_IO`.
+    pub fn check_blocks(&self) -> Result<()> {
+        for run in self.runs()? {
+            for list in RunList::all() {
+                let mut cursor = RunCursor::new(run, list);
+                let (mut rows, mut more) = (0_u64, cursor.seek(&[])?);
+                while more {
+                    rows = rows.saturating_add(1);
+                    more = cursor.advance()?;
+                }
+                if rows != run.info.rows_of(list) {
+                    return Err(Error::integrity("a run of the index lacks rows"));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn meta(&self) -> Result<&MetaRows> {
@@ -168,70 +244,12 @@ impl Tables {
     }
 }
 
-/// Compares the rows of a table with its stored sum, unless that was done since the store was opened. Reads
-/// every row of the table.
-///
-/// # Errors
-/// `ERR_INTEGRITY` if they differ; `ERR_IO`.
-fn check_sum(txn: &ReadTransaction, seal: Option<&dyn RowSeal>, table: u8) -> Result<()> {
-    let Some(seal) = seal else { return Ok(()) };
-    if seal.is_checked(table) {
-        return Ok(());
-    }
-    let stored = RowSum::stored(Some(seal), &txn.open_table(META)?)?;
-    let mut found = RowSum::empty(Some(seal));
-    match table {
-        row_sum::SAMPLE_TABLE => {
-            for row in txn.open_table(SAMPLE)?.iter()? {
-                found.add_sample(row?.0.value());
-            }
-        }
-        row_sum::TERMS_TABLE => {
-            for row in txn.open_table(TERMS)?.iter()? {
-                let (key, value) = row?;
-                found.add_term(key.value(), value.value());
-            }
-        }
-        row_sum::ADDRESS_TABLE => {
-            for row in txn.open_table(ADDRESS)?.iter()? {
-                let (address, sequence) = row?;
-                found.add_address(address.value(), sequence.value());
-            }
-        }
-        list => {
-            let def = POSTING_LISTS.get(usize::from(list)).ok_or_else(row_sum::damaged)?;
-            let rows = (def.list.access().open)(txn, def.list, def.table)?;
-            rows.for_each(&mut |row| found.add_posting(list, row))?;
-        }
-    }
-    if !stored.agrees_on(table, &found) {
-        return Err(row_sum::damaged());
-    }
-    seal.set_checked(table);
-    Ok(())
-}
-
-/// Checks that every table exists with the right type.
-pub(crate) fn check(txn: &ReadTransaction) -> Result<()> {
-    for def in &POSTING_LISTS {
-        (def.list.access().open)(txn, def.list, def.table)?;
-    }
-    txn.open_table(SAMPLE)?;
-    txn.open_table(TERMS)?;
-    txn.open_table(ADDRESS)?;
-    Ok(())
-}
-
-/// Creates every table, empty.
-pub(crate) fn create(txn: &WriteTransaction) -> Result<()> {
-    for def in &POSTING_LISTS {
-        (def.list.access().create)(txn, def.table)?;
-    }
-    txn.open_table(SAMPLE)?;
-    txn.open_table(TERMS)?;
-    txn.open_table(ADDRESS)?;
-    txn.open_table(META)?;
-    Ok(())
+/// Decodes a row of addresses.
+fn address_entry(row: &[u8]) -> Result<AddressEntry> {
+    let entry = row.split_first_chunk().and_then(|(address, sequence)| {
+        Some((*address, u64::from_be_bytes(sequence.try_into().ok()?)))
+    });
+    entry.ok_or_else(|| Error::integrity("a row of addresses cannot be read"))
 }
 
 /// Returns the value of a cell, initialising it if it is empty.

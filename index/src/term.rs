@@ -129,13 +129,4 @@ impl NextIds {
             TermKind::Relation => &mut self.relation,
         }
     }
-
-    /// The greater of both counters for each kind.
-    pub(crate) fn max(self, other: Self) -> Self {
-        Self {
-            namespace: self.namespace.max(other.namespace),
-            subject: self.subject.max(other.subject),
-            relation: self.relation.max(other.relation),
-        }
-    }
 }

@@ -4,16 +4,13 @@ use std::fmt::Write as _;
 
 use grainstore_format::{EpochMs, GrainType};
 use redb::backends::InMemoryBackend;
-use redb::{Database, Key, ReadableDatabase, ReadableTable, TableDefinition, Value};
+use redb::{Database, ReadableDatabase, ReadableTable};
 
-use crate::meta::META;
-use crate::posting_lists::POSTING_LISTS;
-use crate::sample::SAMPLE;
+use crate::meta::{META, RUNS};
 use crate::stamp;
-use crate::tables::{ADDRESS, TERMS};
 use crate::{
-    Error, Field, IndexReader, IndexedFields, Object, Result, Sequence, Tables, Tail, TermValue,
-    TieBreaker, fold,
+    Error, Field, IndexReader, IndexedFields, MergeGoal, Object, Result, RunMerge, Sequence,
+    Tables, Tail, TermValue, TieBreaker, fold, remove_unused_runs,
 };
 
 /// The indexed fields of a grain, as plain data.
@@ -153,49 +150,54 @@ impl Store {
         Ok(())
     }
 
+    /// Merges runs as far as the goal goes, in steps of so many bytes.
+    pub(crate) fn merge(&mut self, goal: MergeGoal, bytes: usize) {
+        self.reopen();
+        while let Some(mut merge) = RunMerge::of(&self.tables, goal).unwrap() {
+            loop {
+                let txn = self.db.begin_write().unwrap();
+                let done = merge.step(&txn, bytes).unwrap();
+                txn.commit().unwrap();
+                if done {
+                    break;
+                }
+            }
+            self.reopen();
+        }
+        loop {
+            let txn = self.db.begin_write().unwrap();
+            let done = remove_unused_runs(&txn).unwrap();
+            txn.commit().unwrap();
+            if done {
+                break;
+            }
+        }
+        self.reopen();
+    }
+
     pub(crate) fn reader(&self) -> IndexReader<'_> {
         IndexReader::new(&self.tables, &self.tail)
     }
 
-    /// Every row of every derived table as `table key = value`, in hex.
+    /// Every row of every derived table as `table key = value`, in hex, but the list of runs.
     pub(crate) fn dump(&self) -> Vec<String> {
-        let mut rows = Vec::new();
-        self.dump_table(&mut rows, META);
-        self.dump_table(&mut rows, TERMS);
-        self.dump_table(&mut rows, ADDRESS);
-        for def in &POSTING_LISTS {
-            match def.width {
-                18 => self.dump_list::<18>(&mut rows, def.table),
-                19 => self.dump_list::<19>(&mut rows, def.table),
-                23 => self.dump_list::<23>(&mut rows, def.table),
-                26 => self.dump_list::<26>(&mut rows, def.table),
-                27 => self.dump_list::<27>(&mut rows, def.table),
-                28 => self.dump_list::<28>(&mut rows, def.table),
-                32 => self.dump_list::<32>(&mut rows, def.table),
-                other => panic!("no test reads rows of {other} bytes"),
+        let txn = self.db.begin_read().unwrap();
+        let mut dump = Vec::new();
+        for entry in txn.open_table(META).unwrap().iter().unwrap() {
+            let (key, value) = entry.unwrap();
+            if key.value() != RUNS {
+                dump.push(format!("index.meta {} = {}", key.value(), hex(value.value())));
             }
         }
-        self.dump_table(&mut rows, SAMPLE);
-        rows
-    }
-
-    fn dump_list<const N: usize>(&self, rows: &mut Vec<String>, name: &'static str) {
-        self.dump_table(rows, TableDefinition::<'_, &'static [u8; N], ()>::new(name));
-    }
-
-    fn dump_table<K: Key, V: Value>(
-        &self,
-        rows: &mut Vec<String>,
-        table: TableDefinition<'static, K, V>,
-    ) {
-        let name = redb::TableHandle::name(&table).to_owned();
-        let open = self.db.begin_read().unwrap().open_table(table).unwrap();
-        for entry in open.iter().unwrap() {
-            let (key, value) = entry.unwrap();
-            let key = hex(K::as_bytes(&key.value()).as_ref());
-            let value = hex(V::as_bytes(&value.value()).as_ref());
-            rows.push(format!("{name} {key} = {value}"));
+        let tables = Tables::open(txn, None);
+        tables.check_blocks().unwrap();
+        for name in Tables::names() {
+            for row in tables.rows(name).unwrap() {
+                let (key, value) = row.unwrap();
+                dump.push(format!("{name} {} = {}", hex(&key), hex(&value)));
+            }
         }
+        dump
     }
 }
 

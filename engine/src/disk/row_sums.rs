@@ -8,7 +8,7 @@
 //! A seal beside the head of the audit log binds what belongs together at a commit: that head, the meta table
 //! with the sums, and the length of the log. Parts of an earlier state do not fit the rest.
 
-use grainstore_index::{self as index, RowSeal, Sequence};
+use grainstore_index::{self as index, BlockSeal, Sequence};
 use redb::{
     AccessGuard, Key, ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata,
     TableDefinition, TableError, TableHandle, Value, WriteTransaction,
@@ -16,7 +16,7 @@ use redb::{
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result};
-use crate::disk::keyring::Keyring;
+use crate::disk::keyring::{Keyring, fill_random};
 use crate::disk::layout::{self, AuditHead, EncryptedEnvelope, RowKey, Stub};
 use crate::disk::vault::Vault;
 
@@ -61,7 +61,7 @@ impl SummedTable {
         Self::ALL.into_iter().filter(|table| !matches!(table, Self::Vectors | Self::VectorRows))
     }
 
-    /// Number of the table in the tokens, apart from the numbers of the tables of the index.
+    /// Number of the table in the tokens, apart from the numbers of the lists of the index.
     pub(crate) const fn number(self) -> u8 {
         FIRST_SUMMED + self as u8
     }
@@ -84,7 +84,7 @@ impl SummedTable {
     }
 }
 
-/// Number of the first table with a sum here; those of the index are less.
+/// Number of the first table with a sum; the lists of the index are less, or [`u8::MAX`].
 pub(crate) const FIRST_SUMMED: u8 = 0x80;
 
 /// The sums of all tables, 32 bytes each.
@@ -438,18 +438,16 @@ fn key_bytes<K: Key>(key: &K::SelfType<'_>) -> Vec<u8> {
     bytes
 }
 
-/// Seals the sums of an index that is made, or was opened, in an epoch: a reader of an older index goes on when
-/// the epoch ends.
+/// Makes the tags of an index that is made, or was opened, in an epoch: a reader of an older index goes on when the
+/// epoch ends.
 pub(crate) struct IndexSeal {
     pub(crate) vault: Vault,
     pub(crate) epoch: u64,
-    /// The index it is for: see [`Vault::index_copy`].
-    pub(crate) copy: u64,
 }
 
-impl RowSeal for IndexSeal {
-    fn token(&self, table: u8, key: &[u8], value: &[u8]) -> [u8; 32] {
-        self.vault.keyring().map_or([0; 32], |keyring| keyring.row_token(table, key, value))
+impl BlockSeal for IndexSeal {
+    fn token(&self, list: u8, key: &[u8], value: &[u8]) -> [u8; 32] {
+        self.vault.keyring().map_or([0; 32], |keyring| keyring.row_token(list, key, value))
     }
 
     fn seal(&self, body: &[u8]) -> index::Result<Vec<u8>> {
@@ -463,13 +461,10 @@ impl RowSeal for IndexSeal {
         self.vault.open(row, sealed).ok().map(std::borrow::Cow::into_owned)
     }
 
-    fn is_checked(&self, table: u8) -> bool {
-        self.copy == self.vault.index_copy() && self.vault.is_checked(table)
-    }
-
-    fn set_checked(&self, table: u8) {
-        if self.copy == self.vault.index_copy() {
-            self.vault.set_checked(table);
-        }
+    fn nonce(&self) -> index::Result<[u8; 16]> {
+        let mut nonce = [0; 16];
+        let filled = fill_random(&mut nonce);
+        filled.map_err(|error| index::Error::of_seal(error.to_string()))?;
+        Ok(nonce)
     }
 }

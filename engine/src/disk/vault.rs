@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use grainstore_format::{ContentAddress, GrainRef};
-use grainstore_index::{Blinder, RowSeal, Sequence, TieBreaker};
+use grainstore_index::{Blinder, BlockSeal, Sequence, TieBreaker};
 use redb::{ReadTransaction, ReadableTable, TableError, WriteTransaction};
 
 use crate::base::error::{Error, Result};
@@ -40,9 +40,6 @@ struct OpenedState {
     checked: AtomicU64,
     /// The epoch of the indexes: see `META_INDEX_EPOCH`.
     index_epoch: AtomicU64,
-    /// How many times the index was replaced since the store was opened. A snapshot of an index that was replaced
-    /// is compared with the sums of that index, whatever was compared since.
-    index_copy: AtomicU64,
 }
 
 /// The key a row is encrypted under; empty for a plain row.
@@ -80,17 +77,6 @@ impl Vault {
     /// Notes that the rows of a table were compared with their sum.
     pub(crate) fn set_checked(&self, table: u8) {
         self.opened.checked.fetch_or(checked_bit(table), Ordering::Release);
-    }
-
-    /// The number of indexes that replaced the one before since the store was opened.
-    pub(crate) fn index_copy(&self) -> u64 {
-        self.opened.index_copy.load(Ordering::Acquire)
-    }
-
-    /// Notes that an empty index has replaced the one before: none of its tables was compared with its sum.
-    pub(crate) fn set_index_replaced(&self) {
-        self.opened.index_copy.fetch_add(1, Ordering::AcqRel);
-        self.opened.checked.fetch_and(!INDEX_TABLES, Ordering::Release);
     }
 
     /// The epoch of the indexes: those made in another one are not used.
@@ -261,11 +247,10 @@ impl Vault {
         Ok(blinds)
     }
 
-    /// Returns what keeps the sums of the index, `None` in a store that is not encrypted.
-    pub(crate) fn row_seal(&self) -> Option<Arc<dyn RowSeal>> {
-        let copy = self.index_copy();
-        let seal = || IndexSeal { vault: self.clone(), epoch: self.index_epoch(), copy };
-        self.keyring.is_some().then(|| Arc::new(seal()) as Arc<dyn RowSeal>)
+    /// Returns what makes the tags of the index, `None` in a store that is not encrypted.
+    pub(crate) fn block_seal(&self) -> Option<Arc<dyn BlockSeal>> {
+        let seal = || IndexSeal { vault: self.clone(), epoch: self.index_epoch() };
+        self.keyring.is_some().then(|| Arc::new(seal()) as Arc<dyn BlockSeal>)
     }
 
     /// Returns the key that makes the blind tokens of grains without a user, `None` if the indexes hold plain
@@ -528,13 +513,8 @@ pub(crate) fn user_of<'g>(grain: &GrainRef<'g>) -> Option<&'g str> {
     grain.text("user_id").filter(|user| !user.is_empty())
 }
 
-/// The bits of the tables of the index among those that were checked.
-const INDEX_TABLES: u64 = 0xffff_ffff;
-
+/// The bit of a table of the truth among those that were checked.
 fn checked_bit(table: u8) -> u64 {
-    let place = match table.checked_sub(FIRST_SUMMED) {
-        Some(summed) => 32_u8.saturating_add(summed),
-        None => table,
-    };
+    let place = table.saturating_sub(FIRST_SUMMED);
     1_u64.checked_shl(u32::from(place)).unwrap_or_default()
 }

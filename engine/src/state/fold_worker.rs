@@ -1,13 +1,13 @@
 //! The thread that owns the derived index on disk and folds into it while the writer goes on.
 //!
 //! One job at a time, begun and awaited by the writer; the result of a committed job is a new snapshot of the
-//! tables. Between jobs it closes replaced databases, of the truth as well, once their last readers are gone.
+//! tables. Between jobs it merges runs, whose result is one too, and closes replaced databases, of the truth as well, once their last readers are gone.
 //! Knows nothing of the contents of the truth and publishes nothing.
 
 use std::time::Duration;
 
 use grainstore_index::{self as index, FrozenTail, Tables};
-use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
+use redb::{Database, Durability, ReadTransaction, ReadableDatabase, WriteTransaction};
 
 use crate::base::error::{Result, catch_storage_panic};
 use crate::base::pending::writer_stopped;
@@ -17,26 +17,42 @@ use crate::base::sync::thread::{self, JoinHandle};
 use crate::disk::database::{DatabaseHandle, LeasedReader, ReplacedDatabase};
 use crate::disk::directory;
 use crate::disk::layout::AuditHead;
+use crate::state::run_merger::{MergeStep, RunMerger, open_tables};
 
 /// Interval at which an idle thread checks for remaining readers of replaced databases.
 const RELEASE_CHECK: Duration = Duration::from_millis(50);
+
+/// Time without a job after which runs are merged that would wait while grains keep coming.
+const REST_AFTER: Duration = Duration::from_secs(1);
 
 /// A change of the index between two snapshots of it.
 type IndexChange = Box<dyn FnOnce(&mut DatabaseHandle) -> Result<()> + Send>;
 
 /// A job for the thread.
 enum IndexJob {
-    /// Changes the index; the result is a new snapshot of the tables.
+    /// Adds a run to the index; the result is a new snapshot of the tables.
+    Fold(IndexChange),
+    /// Changes the index otherwise, with the same result.
     Change(IndexChange),
-    /// Leaves the tables as they are, and sends its result itself.
+    /// Leaves the tables as they are, and sends its result itself. It may replace the database.
     Detached(Box<dyn FnOnce(&mut DatabaseHandle) + Send>),
+    /// The same, and the database stays.
+    Read(Box<dyn FnOnce(&mut DatabaseHandle) + Send>),
+}
+
+/// What the thread has done to the tables.
+pub(crate) enum IndexOutcome {
+    /// The job that was begun has ended.
+    Changed(Result<LeasedReader<Tables>>),
+    /// Runs were merged.
+    Merged(Result<LeasedReader<Tables>>),
 }
 
 /// A handle of the thread. Dropping it waits for the running job.
 pub(crate) struct FoldWorker {
     /// Taken on drop, which ends the thread.
     jobs: Option<Sender<IndexJob>>,
-    done: Receiver<Result<LeasedReader<Tables>>>,
+    done: Receiver<IndexOutcome>,
     thread: Option<JoinHandle<Result<()>>>,
     busy: bool,
 }
@@ -59,16 +75,7 @@ impl FoldWorker {
         let thread =
             thread::Builder::new().name("grainstore-folder".to_owned()).spawn(move || {
                 let mut db = db;
-                while let Some(job) = next_job(&mut db, &incoming) {
-                    match job {
-                        IndexJob::Change(change) => {
-                            if finished.send(apply_change(&mut db, change)).is_err() {
-                                break;
-                            }
-                        }
-                        IndexJob::Detached(work) => work(&mut db),
-                    }
-                }
+                serve(&mut db, &incoming, &finished);
                 db.close()
             })?;
         Ok(Self { jobs: Some(jobs), done, thread: Some(thread), busy: false })
@@ -101,13 +108,14 @@ impl FoldWorker {
     /// # Errors
     /// `ERR_IO` if the thread is gone.
     pub(crate) fn fold(&mut self, frozen: FrozenTail, history: AuditHead) -> Result<()> {
-        self.begin(Box::new(move |db| {
-            let vault = db.vault().clone();
-            in_transaction(db, |txn| {
-                let seal = vault.row_seal();
-                index::fold(txn, &frozen, seal.as_deref(), &history.encode()).map(drop)
+        self.ask(IndexJob::Fold(Box::new(move |db| {
+            let seal = db.vault().block_seal();
+            in_transaction(db, Durability::Immediate, |txn| {
+                index::fold(txn, &frozen, seal.as_ref(), &history.encode()).map(drop)
             })
-        }))
+        })))?;
+        self.busy = true;
+        Ok(())
     }
 
     /// Begins to note this history in tables that were folded before. The previous change must have been awaited.
@@ -116,9 +124,9 @@ impl FoldWorker {
     /// `ERR_IO` if the thread is gone.
     pub(crate) fn mark_history(&mut self, history: AuditHead) -> Result<()> {
         self.begin(Box::new(move |db| {
-            let vault = db.vault().clone();
-            in_transaction(db, |txn| {
-                index::mark_history(txn, vault.row_seal().as_deref(), &history.encode())
+            let seal = db.vault().block_seal();
+            in_transaction(db, Durability::Immediate, |txn| {
+                index::mark_history(txn, seal.as_deref(), &history.encode())
             })
         }))
     }
@@ -128,7 +136,7 @@ impl FoldWorker {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn snapshot(&mut self) -> Result<LeasedReader<ReadTransaction>> {
-        self.aside(|db| Ok(db.lease(db.begin_read()?)))
+        self.detached(IndexJob::Read, |db| Ok(db.lease(db.begin_read()?)))
     }
 
     /// Closes replaced databases without remaining readers.
@@ -160,8 +168,25 @@ impl FoldWorker {
         &mut self,
         work: impl FnOnce(&mut DatabaseHandle) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.detached(IndexJob::Detached, work)
+    }
+
+    /// Merges all runs into one, and waits for it. Takes the outcome of a job that was begun before.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub(crate) fn merge_all(&mut self) -> Result<LeasedReader<Tables>> {
+        self.begin(Box::new(|db| RunMerger::default().merge_all(db)))?;
+        self.wait()
+    }
+
+    fn detached<T: Send + 'static>(
+        &mut self,
+        job: fn(Box<dyn FnOnce(&mut DatabaseHandle) + Send>) -> IndexJob,
+        work: impl FnOnce(&mut DatabaseHandle) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let (sender, outcome) = channel();
-        self.ask(IndexJob::Detached(Box::new(move |db| {
+        self.ask(job(Box::new(move |db| {
             // The caller waits for this below.
             let _ = sender.send(catch_storage_panic(|| work(db)));
         })))?;
@@ -183,23 +208,30 @@ impl FoldWorker {
         jobs.send(job).map_err(|_| writer_stopped())
     }
 
-    /// Takes the outcome of the job if it has ended.
-    pub(crate) fn finished(&mut self) -> Option<Result<LeasedReader<Tables>>> {
+    /// Takes what was done to the tables, if something was.
+    pub(crate) fn finished(&mut self) -> Option<IndexOutcome> {
         let outcome = match self.done.try_recv() {
             Ok(outcome) => outcome,
             Err(TryRecvError::Empty) => return None,
-            Err(TryRecvError::Disconnected) => Err(writer_stopped()),
+            Err(TryRecvError::Disconnected) => IndexOutcome::Changed(Err(writer_stopped())),
         };
-        self.busy = false;
+        self.busy &= matches!(outcome, IndexOutcome::Merged(_));
         Some(outcome)
     }
 
-    /// Waits for the job that was begun.
+    /// Waits for the job that was begun. What was merged before is in its tables.
     ///
     /// # Errors
     /// Those of the job; `ERR_IO` if the thread is gone.
     pub(crate) fn wait(&mut self) -> Result<LeasedReader<Tables>> {
-        let outcome = self.done.recv().unwrap_or_else(|_| Err(writer_stopped()));
+        let outcome = loop {
+            match self.done.recv() {
+                Ok(IndexOutcome::Changed(outcome)) => break outcome,
+                // A damaged index is found by the job as well, or by its readers.
+                Ok(IndexOutcome::Merged(_)) => {}
+                Err(_) => break Err(writer_stopped()),
+            }
+        };
         self.busy = false;
         outcome
     }
@@ -222,7 +254,9 @@ impl DatabaseHandle {
         let vault = self.vault().clone();
         let made = catch_storage_panic(|| {
             let db = home.options.builder().create(&file)?;
-            in_transaction(&db, |txn| index::reset(txn, vault.row_seal().as_deref()))?;
+            in_transaction(&db, Durability::Immediate, |txn| {
+                index::reset(txn, vault.block_seal().as_deref())
+            })?;
             Ok(db)
         });
         let made = made.inspect_err(|_| {
@@ -239,36 +273,93 @@ impl DatabaseHandle {
     /// `ERR_IO`.
     pub(crate) fn take_empty(&mut self) -> Result<()> {
         match self.is_in_memory() {
-            true => {
-                in_transaction(self, |txn| index::reset(txn, self.vault().row_seal().as_deref()))
-            }
+            true => in_transaction(self, Durability::Immediate, |txn| {
+                index::reset(txn, self.vault().block_seal().as_deref())
+            }),
             false => self.switch_to_copy(),
-        }?;
-        self.vault().set_index_replaced();
-        Ok(())
+        }
     }
 }
 
-/// Waits for the next job; `None` once the handle is dropped.
-fn next_job(db: &mut DatabaseHandle, jobs: &Receiver<IndexJob>) -> Option<IndexJob> {
-    while db.has_replaced() {
-        match receive_within(jobs, RELEASE_CHECK) {
+/// Does jobs until the handle is dropped, and merges runs in between.
+fn serve(db: &mut DatabaseHandle, jobs: &Receiver<IndexJob>, finished: &Sender<IndexOutcome>) {
+    let mut merger = RunMerger::default();
+    merger.wake();
+    while let Some(job) = next_job(db, jobs, (&mut merger, finished)) {
+        let changed = match job {
+            IndexJob::Fold(fold) => {
+                let outcome = apply_change(db, |db| {
+                    merger.make_room(db)?;
+                    fold(db)
+                });
+                merger.wake();
+                outcome
+            }
+            IndexJob::Change(change) => {
+                merger.abandon();
+                apply_change(db, change)
+            }
+            IndexJob::Detached(work) => {
+                merger.abandon();
+                work(db);
+                continue;
+            }
+            IndexJob::Read(work) => {
+                work(db);
+                continue;
+            }
+        };
+        if finished.send(IndexOutcome::Changed(changed)).is_err() {
+            break;
+        }
+    }
+}
+
+/// Waits for the next job, and merges meanwhile; `None` once the handle is dropped.
+fn next_job(
+    db: &mut DatabaseHandle,
+    jobs: &Receiver<IndexJob>,
+    (merger, finished): (&mut RunMerger, &Sender<IndexOutcome>),
+) -> Option<IndexJob> {
+    loop {
+        if merger.is_due() {
+            match jobs.try_recv() {
+                Ok(job) => return Some(job),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) => {}
+            }
+            match catch_storage_panic(|| merger.step(db)) {
+                Ok(MergeStep::Merged(tables)) => {
+                    finished.send(IndexOutcome::Merged(Ok(tables))).ok()?;
+                }
+                Ok(MergeStep::More | MergeStep::Nothing) => {}
+                Err(error) => finished.send(IndexOutcome::Merged(Err(error))).ok()?,
+            }
+            continue;
+        }
+        let patience = match (db.has_replaced(), merger.is_resting()) {
+            (true, _) => RELEASE_CHECK,
+            (false, true) => REST_AFTER,
+            (false, false) => return jobs.recv().ok(),
+        };
+        match receive_within(jobs, patience) {
             Ok(job) => return Some(job),
-            Err(RecvTimeoutError::Timeout) => db.close_unread(),
+            Err(RecvTimeoutError::Timeout) if db.has_replaced() => db.close_unread(),
+            Err(RecvTimeoutError::Timeout) => merger.rest(),
             Err(RecvTimeoutError::Disconnected) => return None,
         }
     }
-    jobs.recv().ok()
 }
 
 /// Changes the index and opens a snapshot of the result.
-fn apply_change(db: &mut DatabaseHandle, change: IndexChange) -> Result<LeasedReader<Tables>> {
+fn apply_change(
+    db: &mut DatabaseHandle,
+    change: impl FnOnce(&mut DatabaseHandle) -> Result<()>,
+) -> Result<LeasedReader<Tables>> {
     catch_storage_panic(|| {
         db.close_unread();
         change(db)?;
-        // Before the snapshot: the seal of an older index checks a newer one anew, and not the reverse.
-        let seal = db.vault().row_seal();
-        Ok(db.lease(Tables::open(db.begin_read()?, seal)))
+        open_tables(db)
     })
 }
 
@@ -276,9 +367,11 @@ fn apply_change(db: &mut DatabaseHandle, change: IndexChange) -> Result<LeasedRe
 /// allocator state, so that opening after a crash need not read every page.
 pub(crate) fn in_transaction(
     db: &Database,
+    durability: Durability,
     write: impl FnOnce(&WriteTransaction) -> index::Result<()>,
 ) -> Result<()> {
     let mut txn = db.begin_write()?;
+    txn.set_durability(durability)?;
     txn.set_quick_repair(true);
     write(&txn)?;
     txn.commit()?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use grainstore_format::ContentAddress;
 use grainstore_index::{self as index, IndexState, Sequence, Tables, Tail};
-use redb::ReadableDatabase;
+use redb::{Durability, ReadableDatabase};
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result, catch_storage_panic};
@@ -71,6 +71,11 @@ impl IndexSnapshot {
             self.replace_tables(tables);
         }
         Ok(())
+    }
+
+    /// Continues from tables whose runs were merged; what is being folded is not in them.
+    pub(crate) fn adopt_merged(&mut self, tables: LeasedReader<Tables>) {
+        self.tables = Arc::new(tables);
     }
 
     /// Continues from the tables of a completed fold.
@@ -146,9 +151,8 @@ pub(crate) fn usable_tables(
     truth: &Truth,
 ) -> Result<LeasedReader<Tables>> {
     let txn = db.begin_read()?;
-    let seal = db.vault().row_seal();
-    // Nothing read here is answered: rows may still differ from their sums.
-    let tables = Tables::open(db.begin_read()?, None);
+    let seal = db.vault().block_seal();
+    let tables = Tables::open(db.begin_read()?, seal.clone());
     let address_at = |sequence: Sequence| match address_at(truth, sequence)? {
         // A damaged row cannot be compared with the watermark; the other samples decide.
         LoggedAddress::Damaged => Ok(tables.watermark()?.map(|mark| mark.address)),
@@ -171,7 +175,7 @@ pub(crate) fn usable_tables(
             db.make_empty()?;
             db.take_empty()?;
         } else {
-            in_transaction(db, |txn| index::reset(txn, seal.as_deref()))?;
+            in_transaction(db, Durability::Immediate, |txn| index::reset(txn, seal.as_deref()))?;
         }
     }
     Ok(db.lease(Tables::open(db.begin_read()?, seal)))

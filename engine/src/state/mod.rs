@@ -9,6 +9,7 @@ pub(crate) mod fold_worker;
 pub(crate) mod follower;
 pub(crate) mod index_snapshot;
 pub(crate) mod powers;
+pub(crate) mod run_merger;
 pub(crate) mod session_options;
 pub(crate) mod truth;
 pub(crate) mod view;

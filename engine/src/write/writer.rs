@@ -42,7 +42,7 @@ use crate::rules::preset::ActiveRules;
 use crate::search::embed::{Embedding, EmbeddingWorker};
 use crate::search::retrieval::Retrieval;
 use crate::state::audit::{AuditHashChain, AuditRecord, RefusalLog};
-use crate::state::fold_worker::FoldWorker;
+use crate::state::fold_worker::{FoldWorker, IndexOutcome};
 use crate::state::follower::FollowerThread;
 use crate::state::index_snapshot::IndexSnapshot;
 use crate::state::truth::Truth;
@@ -284,6 +284,7 @@ impl Writer {
             match receive_within(requests, patience) {
                 Ok(request) => return Some(request),
                 Err(RecvTimeoutError::Timeout) => {
+                    self.adopt_finished_fold();
                     self.flush_due_counts();
                     self.flush_due_notes();
                     self.sweep_when_due();
@@ -443,8 +444,11 @@ impl Writer {
     /// Publishes a finished fold. A fold that failed on a damaged index has it rebuilt; any other failure
     /// stops the writer, since grains could no longer leave the tail.
     fn adopt_finished_fold(&mut self) {
-        if let Some(outcome) = self.fold_worker.finished() {
-            self.adopt_fold(outcome);
+        while let Some(outcome) = self.fold_worker.finished() {
+            match outcome {
+                IndexOutcome::Changed(outcome) => self.adopt_fold(outcome),
+                IndexOutcome::Merged(outcome) => self.adopt_merged(outcome),
+            }
         }
     }
 
@@ -469,6 +473,25 @@ impl Writer {
             }
             // An error that remains is kept in `failed`.
             Err(error) => drop(self.recover_index(error)),
+        }
+    }
+
+    /// Publishes tables whose runs were merged. If they are damaged the index is made anew; any other failure
+    /// leaves them as they were.
+    fn adopt_merged(&mut self, outcome: Result<LeasedReader<Tables>>) {
+        if self.failed.is_some() {
+            return;
+        }
+        match outcome {
+            Ok(tables) => {
+                let mut indexed = self.view.indexed().clone();
+                indexed.adopt_merged(tables);
+                self.replace_view(self.view.with_index(indexed));
+            }
+            // An error that remains is kept in `failed`.
+            Err(error) if error.is_index_damage() => drop(self.recover_index(error)),
+            // The next fold tries again, and reports it if it cannot write either.
+            Err(_) => {}
         }
     }
 

@@ -4,6 +4,12 @@ mod arrows;
 mod dependencies;
 mod docs;
 mod fixtures;
+#[path = "../kit/index_blocks.rs"]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "helpers of tests, which the allowance for tests does not reach"
+)]
+mod index_blocks;
 mod maintain;
 mod portable;
 mod read_only;

@@ -7,6 +7,7 @@
 //! terms beyond their ordinals.
 
 use super::indexed_document::IndexedTerm;
+use crate::varint::{put_varint, take_varint};
 
 /// The record of one document.
 #[derive(Debug, Clone, Copy)]
@@ -130,33 +131,6 @@ pub(super) fn encode_positions(shares: &[IndexedTerm]) -> Vec<u8> {
         next = at + 1;
     }
     bytes
-}
-
-/// Appends a number as a varint (LEB128): seven bits a byte, the low ones first.
-pub(super) fn put_varint(to: &mut Vec<u8>, mut value: u32) {
-    loop {
-        let low = u8::try_from(value & 0x7f).unwrap_or_default();
-        value >>= 7;
-        if value == 0 {
-            return to.push(low);
-        }
-        to.push(low | 0x80);
-    }
-}
-
-/// Reads a varint from the front.
-pub(super) fn take_varint(from: &mut &[u8]) -> Option<u32> {
-    let mut value = 0_u32;
-    for shift in [0, 7, 14, 21, 28] {
-        let (byte, rest) = from.split_first()?;
-        *from = rest;
-        let bits = u32::from(byte & 0x7f);
-        value |= bits.checked_shl(shift).filter(|moved| moved >> shift == bits)?;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
 }
 
 /// Decodes a big-endian number of up to four bytes.

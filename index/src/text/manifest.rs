@@ -18,11 +18,11 @@ use std::sync::Arc;
 
 use super::deleted::DeletedDocs;
 use super::fold::file_name;
-use super::forward::{put_varint, take_varint};
 use super::inverted_index::{InvertedIndex, SegmentEntry};
 use super::segment::Segment;
 use super::segment_file::take;
 use crate::error::{Error, Result};
+use crate::varint::{put_varint, take_varint};
 
 /// The first bytes of a manifest; the last one is the layout version.
 const MAGIC: [u8; 8] = *b"GRNTMAN\x01";

@@ -4,8 +4,6 @@
 //! one list here, so a table is opened by trying them, and no table can be forgotten. Knows types, not what
 //! rows mean.
 
-use std::cmp::Ordering;
-
 use redb::{Key, Range, ReadTransaction, TableDefinition, TableError, Value, WriteTransaction};
 
 use crate::base::error::{Error, ErrorKind, Result};
@@ -20,9 +18,6 @@ pub(crate) trait TableRows {
 
     /// Value of the current row.
     fn value(&self) -> &[u8];
-
-    /// Compares the key of the current row with another of the same table.
-    fn compare(&self, key: &[u8]) -> Ordering;
 }
 
 /// The rows of a table, `None` if there is no such table.
@@ -96,10 +91,6 @@ impl<K: Key + 'static, V: Value + 'static> TableRows for TypedRows<K, V> {
 
     fn value(&self) -> &[u8] {
         &self.value
-    }
-
-    fn compare(&self, key: &[u8]) -> Ordering {
-        K::compare(&self.key, key)
     }
 }
 

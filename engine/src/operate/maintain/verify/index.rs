@@ -5,16 +5,14 @@
 //! addresses, and a sample of them in the lists of their values.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, GrainRef, ValueRef};
 use grainstore_index::{
-    self as index, Field, IndexLookup, IndexedFields, Object, Posting, Scope, Sequence, TermValue,
-    TimeOrder, TimeRange, object_hash,
+    self as index, Field, IndexLookup, IndexedFields, Object, Posting, Scope, Sequence, TableRow,
+    Tables, TermValue, TimeOrder, TimeRange, object_hash,
 };
-use redb::ReadTransaction;
 
 use super::problems::{ProblemCollector, ProblemKind, ProblemLocation, increment};
 use super::sequence_set::SequenceSet;
@@ -23,8 +21,6 @@ use crate::base::error::Result;
 use crate::disk::blob::with_fields;
 use crate::disk::database::{DatabaseHandle, DatabaseOptions};
 use crate::disk::vault::{Vault, user_of};
-use crate::operate::maintain::any_table::{self, AnyTable};
-use crate::operate::maintain::copy::table_names;
 use crate::operate::maintain::reindex::{rebuild, rebuild_readable};
 use crate::operate::maintain::scratch::ScratchFile;
 use crate::state::fold_worker::FoldWorker;
@@ -39,7 +35,7 @@ const MAX_SAMPLED_VALUES: usize = 16;
 /// A second index of the same truth. The fields are dropped in this order: readers, thread, file.
 pub(super) struct RebuiltIndex {
     pub(super) view: View,
-    folder: FoldWorker,
+    _folder: FoldWorker,
     _scratch: ScratchFile,
 }
 
@@ -51,7 +47,7 @@ impl RebuiltIndex {
     pub(super) fn build(view: &View, directory: Option<&Path>) -> Result<Self> {
         let (mut folder, scratch) = empty_index(directory, view.vault())?;
         let indexed = rebuild(view.truth(), &mut folder)?;
-        Ok(Self { view: view.with_index(indexed), folder, _scratch: scratch })
+        Ok(Self { view: view.with_index(indexed), _folder: folder, _scratch: scratch })
     }
 
     /// Builds one from what can be read of the truth.
@@ -61,28 +57,22 @@ impl RebuiltIndex {
     pub(super) fn build_from_readable(truth: Truth, directory: Option<&Path>) -> Result<Self> {
         let (mut folder, scratch) = empty_index(directory, truth.vault())?;
         let indexed = rebuild_readable(&truth, &mut folder)?;
-        Ok(Self { view: View::new(Arc::new(truth), indexed), folder, _scratch: scratch })
+        Ok(Self { view: View::new(Arc::new(truth), indexed), _folder: folder, _scratch: scratch })
     }
 
-    /// Compares the index of the store with this one.
-    pub(super) fn compare(
-        &mut self,
-        index: &ReadTransaction,
-        findings: &mut ProblemCollector,
-    ) -> Result<()> {
-        let wanted = self.folder.snapshot()?;
+    /// Compares the index of the store, with everything folded, with this one.
+    pub(super) fn compare(&self, view: &View, findings: &mut ProblemCollector) -> Result<()> {
+        let (has, wanted) = (&view.indexed().tables, &self.view.indexed().tables);
         findings.run_part(ProblemKind::IndexWrong, ProblemLocation::All(INDEX), |findings| {
-            let tables: BTreeSet<_> =
-                table_names(index)?.into_iter().chain(table_names(&wanted)?).collect();
-            for name in &tables {
-                findings.run_part(
-                    ProblemKind::IndexWrong,
-                    ProblemLocation::All(name),
-                    |findings| {
-                        let has = any_table::open_table(index, name)?;
-                        compare_tables(name, has, any_table::open_table(&wanted, name)?, findings)
-                    },
-                )?;
+            if has.counters()? != wanted.counters()? || has.watermark()? != wanted.watermark()? {
+                let detail = "its counters differ from those the log gives";
+                findings.add(ProblemKind::IndexWrong, ProblemLocation::All(INDEX), detail);
+            }
+            for name in Tables::names() {
+                let place = ProblemLocation::All(name);
+                findings.run_part(ProblemKind::IndexWrong, place, |findings| {
+                    compare_lists(name, has.rows(name)?, wanted.rows(name)?, findings)
+                })?;
             }
             Ok(())
         })
@@ -97,83 +87,53 @@ fn empty_index(directory: Option<&Path>, vault: &Vault) -> Result<(FoldWorker, S
     Ok((FoldWorker::start(db)?, scratch))
 }
 
-/// Returns `true` for the rows with the keyed sums over the others and with the history, which depend on when it
-/// was folded.
-fn is_sum(table: &str, key: &[u8]) -> bool {
-    table == "index.meta"
-        && [index::ROW_SUM, index::HISTORY].iter().any(|row| key == row.as_bytes())
-}
-
-fn compare_tables(
+/// Compares the rows of a list, in order.
+fn compare_lists(
     name: &str,
-    has: Option<AnyTable>,
-    wanted: Option<AnyTable>,
+    mut has: impl Iterator<Item = index::Result<TableRow>>,
+    mut wanted: impl Iterator<Item = index::Result<TableRow>>,
     findings: &mut ProblemCollector,
 ) -> Result<()> {
-    let (mut has, mut wanted) = match (has, wanted) {
-        (Some(has), Some(wanted)) => (has.rows, wanted.rows),
-        (has, _) => {
-            let fault =
-                if has.is_some() { ProblemKind::IndexExtra } else { ProblemKind::IndexMissing };
-            findings.add(fault, ProblemLocation::All(name), "the whole table");
-            return Ok(());
-        }
-    };
-    let mut next = (has.next()?, wanted.next()?);
+    let mut next = (has.next().transpose()?, wanted.next().transpose()?);
     loop {
-        let order = match next {
-            (false, false) => return Ok(()),
-            (true, false) => Ordering::Less,
-            (false, true) => Ordering::Greater,
-            (true, true) => has.compare(wanted.key()),
+        let order = match &next {
+            (None, None) => return Ok(()),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(has), Some(wanted)) => has.0.cmp(&wanted.0),
+        };
+        let mut add = |kind, row: &Option<TableRow>, detail| {
+            let key = row.as_ref().map_or(&[][..], |row| &row.0);
+            findings.add(kind, ProblemLocation::Key(name, key), detail);
         };
         match order {
             Ordering::Less => {
-                let detail = "the log gives no such row";
-                findings.add(
-                    ProblemKind::IndexExtra,
-                    ProblemLocation::Key(name, has.key()),
-                    detail,
-                );
+                add(ProblemKind::IndexExtra, &next.0, "the log gives no such row");
             }
             Ordering::Greater => {
                 let detail = "the log gives this row, and it is not there";
-                findings.add(
-                    ProblemKind::IndexMissing,
-                    ProblemLocation::Key(name, wanted.key()),
-                    detail,
-                );
+                add(ProblemKind::IndexMissing, &next.1, detail);
             }
-            // The sum of the rows is encrypted anew at each fold; opening holds the rows against it.
-            Ordering::Equal if has.value() != wanted.value() && !is_sum(name, has.key()) => {
-                let detail = "the log gives this row another value";
-                findings.add(
-                    ProblemKind::IndexWrong,
-                    ProblemLocation::Key(name, has.key()),
-                    detail,
-                );
+            Ordering::Equal if next.0 != next.1 => {
+                add(ProblemKind::IndexWrong, &next.0, "the log gives this row another value");
             }
             Ordering::Equal => {}
         }
         if order.is_le() {
             increment(&mut findings.checked.index_rows);
-            next.0 = has.next()?;
+            next.0 = has.next().transpose()?;
         }
         if order.is_ge() {
-            next.1 = wanted.next()?;
+            next.1 = wanted.next().transpose()?;
         }
     }
 }
 
-/// Compares the rows of the tables with their keyed sums, in an encrypted store.
-pub(super) fn check_sums(view: &View, findings: &mut ProblemCollector) -> Result<()> {
-    let checked = view.indexed().tables.check_rows();
-    findings.value_or_problem(
-        ProblemKind::IndexWrong,
-        ProblemLocation::All(INDEX),
-        checked.map_err(Into::into),
-    )?;
-    Ok(())
+/// Reads every block of the index, each with its tag in an encrypted store.
+pub(super) fn check_blocks(view: &View, findings: &mut ProblemCollector) -> Result<()> {
+    findings.run_part(ProblemKind::IndexWrong, ProblemLocation::All(INDEX), |_| {
+        Ok(view.indexed().tables.check_blocks()?)
+    })
 }
 
 /// Checks the index without building another, for a log of `places` entries.

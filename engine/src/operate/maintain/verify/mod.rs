@@ -131,7 +131,7 @@ impl Writer {
 }
 
 fn run_checks(subject: &VerifySnapshot, full: bool) -> Result<VerifyReport> {
-    let VerifySnapshot { whole: FoldedSnapshot { view, index }, copy, reads } = subject;
+    let VerifySnapshot { whole: FoldedSnapshot { view, .. }, copy, reads } = subject;
     let check = VerifyContext::of(view, full)?;
     let mut findings = ProblemCollector::new(check.unscrubbed);
     let found = &mut findings;
@@ -141,15 +141,15 @@ fn run_checks(subject: &VerifySnapshot, full: bool) -> Result<VerifyReport> {
     // A damaged log gives no index to compare with: only look-ups are checked then. Until an erasure is
     // scrubbed, the index has rows that the log would not give it.
     let comparable = full && found.is_clean() && !check.unscrubbed;
-    let mut rebuilt = match comparable {
+    let rebuilt = match comparable {
         true => Some(RebuiltIndex::build(view, directory)?),
         false => None,
     };
-    match &mut rebuilt {
-        Some(rebuilt) => rebuilt.compare(index, found)?,
+    match &rebuilt {
+        Some(rebuilt) => rebuilt.compare(view, found)?,
         None => index::check_sample(&check, places, found)?,
     }
-    index::check_sums(view, found)?;
+    index::check_blocks(view, found)?;
     let trusted = rebuilt.as_ref().map_or(&**view, |rebuilt| &rebuilt.view);
     check_side_tables(&VerifyContext::of(trusted, full)?, places, reads.as_deref(), found)?;
     if let Some(copy) = copy {

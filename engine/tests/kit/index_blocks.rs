@@ -1,0 +1,76 @@
+//! The blocks of the index of a closed store, read and written without the library.
+
+use redb::{ReadableTable, TableDefinition, TableHandle, WriteTransaction};
+
+pub(crate) type Runs = TableDefinition<'static, &'static [u8], &'static [u8]>;
+
+/// The numbers of lists, and the bytes of their rows.
+pub(crate) const ALL: (u8, usize) = (0, 18);
+pub(crate) const SUBJECT: (u8, usize) = (2, 23);
+pub(crate) const SUBJECT_RELATION: (u8, usize) = (5, 28);
+pub(crate) const ADDRESSES: (u8, usize) = (12, 40);
+
+const RESTART_ROWS: usize = 16;
+
+/// The names of the runs.
+pub(crate) fn runs(txn: &WriteTransaction) -> Vec<&'static str> {
+    let names = txn.list_tables().unwrap().map(|table| table.name().to_owned());
+    let mut runs: Vec<String> = names.filter(|name| name.starts_with("index.run.")).collect();
+    runs.sort();
+    runs.into_iter().map(|name| &*name.leak()).collect()
+}
+
+/// Changes the rows of each block of a list that `change` says it has changed. Without a key: tags are not made anew.
+pub(crate) fn edit(
+    txn: &WriteTransaction,
+    (list, width): (u8, usize),
+    mut change: impl FnMut(&mut Vec<Vec<u8>>) -> bool,
+) {
+    for run in runs(txn) {
+        let mut table = txn.open_table(Runs::new(run)).unwrap();
+        let blocks: Vec<(Vec<u8>, Vec<u8>)> = table
+            .range::<&[u8]>([list].as_slice()..[list + 1].as_slice())
+            .unwrap()
+            .map(|row| {
+                row.map(|(key, block)| (key.value().to_vec(), block.value().to_vec())).unwrap()
+            })
+            .collect();
+        for (key, block) in blocks {
+            let (head, mut rows) = decode(&block, width);
+            if change(&mut rows) {
+                table.insert(key.as_slice(), encode(&head, &rows).as_slice()).unwrap();
+            }
+        }
+    }
+}
+
+/// What stands before the rows behind their number, and the rows.
+fn decode(block: &[u8], width: usize) -> (Vec<u8>, Vec<Vec<u8>>) {
+    let number = |at: usize| usize::from(u16::from_be_bytes([block[at], block[at + 1]]));
+    let next = if number(2) == 0xffff { 0 } else { number(2) };
+    let (mut at, mut rows) = (4 + next, Vec::<Vec<u8>>::new());
+    for _ in 0..number(0) {
+        let shared = usize::from(block[at]);
+        let mut row = rows.last().map_or(Vec::new(), |row| row[..shared].to_vec());
+        row.extend_from_slice(&block[at + 1..at + 1 + width - shared]);
+        at += 1 + width - shared;
+        rows.push(row);
+    }
+    (block[2..4 + next].to_vec(), rows)
+}
+
+fn encode(head: &[u8], rows: &[Vec<u8>]) -> Vec<u8> {
+    let mut block = u16::try_from(rows.len()).unwrap().to_be_bytes().to_vec();
+    block.extend_from_slice(head);
+    let start = block.len();
+    let mut restarts = Vec::new();
+    for (number, row) in rows.iter().enumerate() {
+        if number % RESTART_ROWS == 0 {
+            restarts.extend(u16::try_from(block.len() - start).unwrap().to_be_bytes());
+        }
+        block.push(0);
+        block.extend_from_slice(row);
+    }
+    block.extend(restarts);
+    block
+}

@@ -1,0 +1,370 @@
+//! The bytes of a block: sorted rows of one list, each stored as what differs from the row before.
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 2 | number of rows |
+//! | 2 | length of the next key; `ffff` in the last block of a list |
+//! | ... | the next key: the first row of the next block of the list |
+//! | ... | the rows |
+//! | 2 each | where every sixteenth row begins, from the first; these stand whole |
+//!
+//! A row of fixed width is `shared:1` and its bytes behind the shared ones; any other is `shared:1`, the lengths of
+//! the rest of its key and of its value (varints), the rest of the key, the value. Numbers are big-endian. Knows
+//! no tables and no keys of a store.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::varint::{put_varint, take_varint};
+
+/// The bytes of a block with its key that fill one page of redb, beside what that keeps for itself. A block with
+/// one longer row is longer.
+const TARGET_BYTES: usize = 4_096 - 24;
+/// A row stands whole after this many.
+const RESTART_ROWS: usize = 16;
+/// The most bytes of a row that are shared with the one before.
+const MAX_SHARED: usize = 255;
+const HEAD_BYTES: usize = 4;
+const NO_KEY: u16 = u16::MAX;
+
+/// The rows of a block that is being written.
+#[derive(Debug, Default)]
+pub(crate) struct BlockBuilder {
+    width: Option<usize>,
+    first: Vec<u8>,
+    last: Vec<u8>,
+    rows: usize,
+    entries: Vec<u8>,
+    restarts: Vec<u16>,
+}
+
+impl BlockBuilder {
+    /// An empty block of rows of this width, or with values.
+    pub(crate) fn new(width: Option<usize>) -> Self {
+        Self { width, ..Self::default() }
+    }
+
+    /// Returns `true` if there is no row in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The first row.
+    pub(crate) fn first(&self) -> &[u8] {
+        &self.first
+    }
+
+    /// Returns `true` if a further row would not fit in; `reserved` bytes are taken by what comes behind the block.
+    pub(crate) fn is_full_for(&self, key: &[u8], value: &[u8], reserved: usize) -> bool {
+        const LENGTHS: usize = 11;
+        let row = key.len().saturating_add(value.len()).saturating_add(LENGTHS);
+        // The key of this block, and that of the next one, which this row may begin.
+        let keys = self.first.len().saturating_add(key.len()).saturating_add(1);
+        let restarts = 2 * (self.restarts.len() + 1);
+        let taken = HEAD_BYTES + self.entries.len() + restarts + keys + reserved;
+        !self.is_empty() && taken.saturating_add(row) > TARGET_BYTES
+    }
+
+    /// Appends a row; rows ascend.
+    pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) {
+        let mut shared = 0;
+        if self.rows.is_multiple_of(RESTART_ROWS) {
+            // A block is full long before its rows take so many bytes, unless there is only one.
+            self.restarts.push(u16::try_from(self.entries.len()).unwrap_or(u16::MAX));
+        } else {
+            shared = key.iter().zip(&self.last).take_while(|(a, b)| a == b).count().min(MAX_SHARED);
+        }
+        if self.rows == 0 {
+            self.first = key.to_vec();
+        }
+        let rest = key.get(shared..).unwrap_or_default();
+        self.entries.push(u8::try_from(shared).unwrap_or(u8::MAX));
+        if self.width.is_none() {
+            for length in [rest.len(), value.len()] {
+                put_varint(&mut self.entries, u32::try_from(length).unwrap_or(u32::MAX));
+            }
+        }
+        self.entries.extend_from_slice(rest);
+        self.entries.extend_from_slice(value);
+        self.last.clear();
+        self.last.extend_from_slice(key);
+        self.rows += 1;
+    }
+
+    /// Takes the bytes of the block, which the block that begins with `next` follows, and leaves an empty one.
+    pub(crate) fn finish(&mut self, next: Option<&[u8]>) -> Vec<u8> {
+        let Self { width, rows, entries, restarts, .. } =
+            std::mem::replace(self, Self::new(self.width));
+        self.width = width;
+        let mut bytes = Vec::with_capacity(TARGET_BYTES.max(entries.len()));
+        bytes.extend(u16::try_from(rows).unwrap_or(u16::MAX).to_be_bytes());
+        let length = next.map_or(NO_KEY, |next| u16::try_from(next.len()).unwrap_or(NO_KEY));
+        bytes.extend(length.to_be_bytes());
+        bytes.extend(next.unwrap_or_default());
+        bytes.extend(entries);
+        bytes.extend(restarts.into_iter().flat_map(u16::to_be_bytes));
+        bytes
+    }
+}
+
+/// Where the parts of a block are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BlockLayout {
+    width: Option<usize>,
+    rows: usize,
+    next: Option<Range<usize>>,
+    entries: Range<usize>,
+}
+
+/// A place in a block: the row there, and how far it goes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BlockRow {
+    /// The row, without its value.
+    pub(crate) key: Vec<u8>,
+    /// Where the value is in the block.
+    pub(crate) value: Range<usize>,
+    /// Its number in the block.
+    number: usize,
+    /// Where the next row is in the block.
+    end: usize,
+}
+
+impl BlockLayout {
+    /// Finds the parts of a block, without its tag.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for bytes that are no block.
+    pub(crate) fn parse(bytes: &[u8], width: Option<usize>) -> Result<Self> {
+        Self::read(bytes, width).ok_or_else(damaged)
+    }
+
+    fn read(bytes: &[u8], width: Option<usize>) -> Option<Self> {
+        let (head, _) = bytes.split_first_chunk::<HEAD_BYTES>()?;
+        let [a, b, c, d] = *head;
+        let (rows, next) = (usize::from(u16::from_be_bytes([a, b])), u16::from_be_bytes([c, d]));
+        let next = (next != NO_KEY).then(|| HEAD_BYTES..HEAD_BYTES + usize::from(next));
+        let start = next.as_ref().map_or(HEAD_BYTES, |next| next.end);
+        let end = bytes.len().checked_sub(2 * rows.div_ceil(RESTART_ROWS))?;
+        (rows > 0 && start < end).then_some(Self { width, rows, next, entries: start..end })
+    }
+
+    /// The first row of the next block of the list.
+    pub(crate) fn next<'b>(&self, bytes: &'b [u8]) -> Option<&'b [u8]> {
+        bytes.get(self.next.clone()?)
+    }
+
+    /// Moves to the first row that is not less than `key`; returns `false` if there is none here.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for bytes that are no block.
+    pub(crate) fn seek(&self, bytes: &[u8], key: &[u8], row: &mut BlockRow) -> Result<bool> {
+        let (mut low, mut high) = (0, self.rows.div_ceil(RESTART_ROWS));
+        // The last restart whose row is less than the key; the first if there is none.
+        while high.saturating_sub(low) > 1 {
+            let middle = low.midpoint(high);
+            match self.restart_key(bytes, middle).ok_or_else(damaged)?.cmp(key) {
+                Ordering::Less => low = middle,
+                Ordering::Equal | Ordering::Greater => high = middle,
+            }
+        }
+        self.start_at(bytes, low, row)?;
+        while row.key.as_slice() < key {
+            if !self.advance(bytes, row)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Moves to the first row.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for bytes that are no block.
+    pub(crate) fn first(&self, bytes: &[u8], row: &mut BlockRow) -> Result<()> {
+        self.start_at(bytes, 0, row)
+    }
+
+    /// Moves to the next row; returns `false` at the end of the block.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for bytes that are no block.
+    pub(crate) fn advance(&self, bytes: &[u8], row: &mut BlockRow) -> Result<bool> {
+        row.number = row.number.saturating_add(1);
+        if row.number >= self.rows {
+            return if row.end == self.entries.end { Ok(false) } else { Err(damaged()) };
+        }
+        self.decode(bytes, row).ok_or_else(damaged)?;
+        Ok(true)
+    }
+
+    fn start_at(&self, bytes: &[u8], restart: usize, row: &mut BlockRow) -> Result<()> {
+        let start = self.restart(bytes, restart).ok_or_else(damaged)?;
+        row.key.clear();
+        (row.end, row.number) = (start, restart.saturating_mul(RESTART_ROWS));
+        self.decode(bytes, row).ok_or_else(damaged)
+    }
+
+    /// Decodes the row that begins at the end of the one before.
+    fn decode(&self, bytes: &[u8], row: &mut BlockRow) -> Option<()> {
+        let entries = bytes.get(..self.entries.end)?;
+        let (shared, rest) = entries.get(row.end..)?.split_first()?;
+        let shared = usize::from(*shared);
+        let (length, value, head) = match self.width {
+            Some(width) => (width.checked_sub(shared)?, 0, 1),
+            None => {
+                let mut lengths = rest;
+                let length = usize::try_from(take_varint(&mut lengths)?).ok()?;
+                let value = usize::try_from(take_varint(&mut lengths)?).ok()?;
+                (length, value, 1 + rest.len().checked_sub(lengths.len())?)
+            }
+        };
+        let start = row.end.checked_add(head)?;
+        let middle = start.checked_add(length)?;
+        let end = middle.checked_add(value)?;
+        (shared <= row.key.len() && end <= entries.len()).then_some(())?;
+        row.key.truncate(shared);
+        row.key.extend_from_slice(entries.get(start..middle)?);
+        (row.value, row.end) = (middle..end, end);
+        Some(())
+    }
+
+    /// Where a restart's row begins in the block.
+    fn restart(&self, bytes: &[u8], number: usize) -> Option<usize> {
+        let at = self.entries.end.checked_add(number.checked_mul(2)?)?;
+        let offset = u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?);
+        self.entries.start.checked_add(usize::from(offset)).filter(|at| *at < self.entries.end)
+    }
+
+    /// The row of a restart, which stands whole.
+    fn restart_key<'b>(&self, bytes: &'b [u8], number: usize) -> Option<&'b [u8]> {
+        let mut rest = bytes.get(self.restart(bytes, number)?.checked_add(1)?..self.entries.end)?;
+        let length = match self.width {
+            Some(width) => width,
+            None => {
+                let length = usize::try_from(take_varint(&mut rest)?).ok()?;
+                take_varint(&mut rest)?;
+                length
+            }
+        };
+        rest.get(..length)
+    }
+}
+
+pub(crate) fn damaged() -> Error {
+    Error::integrity("a block of the index cannot be read")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_kit::hex;
+
+    fn rows_of(bytes: &[u8], width: Option<usize>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let layout = BlockLayout::parse(bytes, width)?;
+        let (mut row, mut rows) = (BlockRow::default(), Vec::new());
+        layout.first(bytes, &mut row)?;
+        loop {
+            rows.push((row.key.clone(), bytes[row.value.clone()].to_vec()));
+            if !layout.advance(bytes, &mut row)? {
+                return Ok(rows);
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_of_fixed_rows_has_these_bytes() {
+        let mut block = BlockBuilder::new(Some(4));
+        for row in [b"aaab", b"aabc", b"abcd"] {
+            block.push(row, &[]);
+        }
+        let bytes = block.finish(Some(b"b"));
+        let golden = ["0003", "0001", "62", "0061616162", "026263", "01626364", "0000"];
+        assert_eq!(hex(&bytes), golden.concat());
+        assert!(block.is_empty());
+        let layout = BlockLayout::parse(&bytes, Some(4)).unwrap();
+        assert_eq!(layout.next(&bytes), Some(&b"b"[..]));
+    }
+
+    #[test]
+    fn a_block_with_values_has_these_bytes() {
+        let mut block = BlockBuilder::new(None);
+        block.push(b"ab", b"1");
+        block.push(b"abc", b"");
+        let bytes = block.finish(None);
+        assert_eq!(
+            hex(&bytes),
+            ["0002", "ffff", "00020161 6231", "02010063", "0000"].concat().replace(' ', "")
+        );
+        assert_eq!(
+            rows_of(&bytes, None).unwrap(),
+            [(b"ab".to_vec(), b"1".to_vec()), (b"abc".to_vec(), vec![])]
+        );
+    }
+
+    #[test]
+    fn every_row_is_found_and_what_lies_between_leads_to_the_next() {
+        let keys: Vec<[u8; 4]> = (0..200_u32).map(|n| (n * 3 + 1).to_be_bytes()).collect();
+        let mut block = BlockBuilder::new(Some(4));
+        keys.iter().for_each(|key| block.push(key, &[]));
+        let bytes = block.finish(None);
+        let layout = BlockLayout::parse(&bytes, Some(4)).unwrap();
+        for wanted in 0..=601_u32 {
+            let mut row = BlockRow::default();
+            let found = layout.seek(&bytes, &wanted.to_be_bytes(), &mut row).unwrap();
+            let expected = keys.iter().find(|key| **key >= wanted.to_be_bytes());
+            assert_eq!(
+                found.then_some(row.key.as_slice()),
+                expected.map(|key| &key[..]),
+                "{wanted}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_block_takes_about_a_page_and_always_one_row() {
+        let mut block = BlockBuilder::new(None);
+        let long = vec![7; 1 << 20];
+        assert!(!block.is_full_for(b"k", &long, 16));
+        block.push(b"k", &long);
+        assert!(block.is_full_for(b"l", b"", 16));
+        assert_eq!(rows_of(&block.finish(Some(b"l")), None).unwrap()[0].1, long);
+        let mut block = BlockBuilder::new(Some(27));
+        let mut rows = 0_u32;
+        loop {
+            let mut key = [9; 27];
+            key[..4].copy_from_slice(&rows.to_be_bytes());
+            if block.is_full_for(&key, &[], 16) {
+                break;
+            }
+            block.push(&key, &[]);
+            rows += 1;
+        }
+        let (first, bytes) = (block.first().len(), block.finish(Some(&[1; 27])).len() + 16);
+        assert!((3_900..=4_096 - 16).contains(&(first + 1 + bytes)), "{bytes}");
+    }
+
+    #[test]
+    fn bytes_that_are_no_block_are_refused_or_read_as_some_rows() {
+        let mut block = BlockBuilder::new(None);
+        for key in [&b"ab"[..], b"abc", b"b"] {
+            block.push(key, b"value");
+        }
+        let bytes = block.finish(Some(b"c"));
+        for end in 0..bytes.len() {
+            let _ = rows_of(&bytes[..end], None);
+            let _ = rows_of(&bytes[..end], Some(9));
+        }
+        for bit in 0..8 * bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            let _ = rows_of(&flipped, None);
+            if let Ok(layout) = BlockLayout::parse(&flipped, None) {
+                let _ = layout.seek(&flipped, b"abd", &mut BlockRow::default());
+            }
+        }
+        assert!(
+            BlockLayout::parse(&[0; 4], None).is_err() && BlockLayout::parse(&[], None).is_err()
+        );
+    }
+}

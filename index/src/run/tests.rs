@@ -1,0 +1,269 @@
+//! Runs of many blocks against the tail that holds the same, and blocks that somebody changed.
+
+use std::sync::Arc;
+
+use redb::{ReadableDatabase, ReadableTable};
+use sha2::{Digest, Sha256};
+
+use super::directory::RunTableDefinition;
+use crate::meta::META;
+use crate::test_kit::{Note, NoteObject, Store, address, code};
+use crate::{
+    BlockSeal, Field, IndexLookup, IndexReader, MergeGoal, Object, Posting, Result, RunMerge,
+    Scope, Sequence, Tables, Tail, TermValue, TimeOrder, TimeRange, fold, reset,
+};
+
+/// Grains of this many namespaces, subjects and tags.
+fn note(number: u64, namespaces: u64) -> Note {
+    Note {
+        relation: Some(format!("relation {}", number % 7)),
+        object: Some(NoteObject::Text(format!("object {}", number % 501))),
+        tags: vec![format!("tag {}", number % 3)],
+        ..Note::about(
+            &format!("subject {}", number % 40),
+            &format!("ns{}", number % namespaces),
+            i64::try_from(number / 2).unwrap(),
+        )
+    }
+}
+
+fn lookups() -> Vec<IndexLookup<'static>> {
+    let subject = TermValue::Plain("subject 7");
+    let relation = TermValue::Plain("relation 3");
+    let object = Object::Text(TermValue::Plain("object 33"));
+    let triple = |subject, relation, object| IndexLookup::Triple { subject, relation, object };
+    vec![
+        IndexLookup::All,
+        IndexLookup::Type(grainstore_format::GrainType::Belief),
+        triple(Some(subject), None, None),
+        triple(None, Some(relation), None),
+        triple(None, None, Some(object)),
+        triple(Some(subject), Some(relation), None),
+        IndexLookup::Value(Field::Tag, TermValue::Plain("tag 1")),
+    ]
+}
+
+fn found(reader: IndexReader<'_>, order: TimeOrder, from: Option<Posting>) -> Vec<Vec<u64>> {
+    let scopes = [
+        Scope::All,
+        Scope::Exact(TermValue::Plain("ns1")),
+        Scope::Exact(TermValue::Plain("ns0")),
+        Scope::Subtree("ns0"),
+    ];
+    let mut all = Vec::new();
+    for scope in scopes {
+        for lookup in lookups() {
+            let mut scan = reader.scan(&scope, &lookup, TimeRange::default(), order).unwrap();
+            if let Some(from) = from {
+                scan.seek(from).unwrap();
+            }
+            all.push(scan.map(|posting| posting.unwrap().sequence.get()).collect());
+        }
+    }
+    all
+}
+
+#[test]
+fn runs_answer_as_the_tail_does_before_and_after_they_are_merged() {
+    for namespaces in [1, 2, 5] {
+        let (mut folded, mut tail) = (Store::new(), Store::new());
+        for number in 1..=3_000 {
+            // The first runs have one namespace, the others several.
+            let note = note(number, if number < 1_500 { 1 } else { namespaces });
+            folded.push(number, &note.facts()).unwrap();
+            tail.push(number, &note.facts()).unwrap();
+            if number.is_multiple_of(700) {
+                folded.fold().unwrap();
+            }
+        }
+        folded.fold().unwrap();
+        assert_eq!(folded.tables.run_count().unwrap(), 5);
+        let from = Posting {
+            time: grainstore_format::EpochMs::new(700),
+            tie: crate::TieBreaker::FIRST,
+            sequence: Sequence::new(1),
+        };
+        for (goal, runs) in [(None, 5), (Some(MergeGoal::Few), 3), (Some(MergeGoal::One), 1)] {
+            if let Some(goal) = goal {
+                folded.merge(goal, 5_000);
+            }
+            assert!(folded.tables.run_count().unwrap() <= runs);
+            for order in [TimeOrder::Newest, TimeOrder::Oldest] {
+                for from in [None, Some(from)] {
+                    let expected = found(tail.reader(), order, from);
+                    assert_eq!(found(folded.reader(), order, from), expected, "{goal:?} {order:?}");
+                }
+            }
+            for number in [1, 699, 700, 701, 3_000, 3_001] {
+                let at = folded.reader().sequence_of(&address(number)).unwrap();
+                assert_eq!(at, (number <= 3_000).then(|| Sequence::new(number)));
+            }
+            let subjects = |store: &Store| store.reader().subjects(&Scope::All, "subject 1", 99);
+            assert_eq!(subjects(&folded).unwrap(), subjects(&tail).unwrap());
+            let relations = |store: &Store| {
+                store.reader().relations_of(&Scope::All, TermValue::Plain("subject 7"), 9).unwrap()
+            };
+            assert_eq!(relations(&folded), relations(&tail));
+        }
+    }
+}
+
+/// A seal whose key is the hash function.
+struct Seal;
+
+impl BlockSeal for Seal {
+    fn token(&self, list: u8, key: &[u8], value: &[u8]) -> [u8; 32] {
+        Sha256::new().chain_update([list]).chain_update(key).chain_update(value).finalize().into()
+    }
+
+    fn seal(&self, body: &[u8]) -> Result<Vec<u8>> {
+        Ok([&self.token(99, &[], body)[..], body].concat())
+    }
+
+    fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+        let (token, body) = sealed.split_first_chunk::<32>()?;
+        (*token == self.token(99, &[], body)).then(|| body.to_vec())
+    }
+
+    fn nonce(&self) -> Result<[u8; 16]> {
+        Ok([7; 16])
+    }
+}
+
+fn seal() -> Arc<dyn BlockSeal> {
+    Arc::new(Seal)
+}
+
+fn tables_of(store: &Store) -> Tables {
+    Tables::open(store.db.begin_read().unwrap(), Some(seal()))
+}
+
+/// Two sealed runs of some blocks each.
+fn sealed_store() -> Store {
+    let mut store = Store::new();
+    let txn = store.db.begin_write().unwrap();
+    reset(&txn, Some(&Seal)).unwrap();
+    txn.commit().unwrap();
+    store.tables = tables_of(&store);
+    store.tail = Tail::after(&store.tables).unwrap();
+    for number in 1..=800 {
+        store.push(number, &note(number, 2).facts()).unwrap();
+        if number % 400 == 0 {
+            store.freeze();
+            let txn = store.db.begin_write().unwrap();
+            fold(&txn, &store.tail.frozen().unwrap(), Some(&seal()), b"log").unwrap();
+            txn.commit().unwrap();
+            store.tables = tables_of(&store);
+            store.tail.drop_frozen();
+        }
+    }
+    store
+}
+
+/// The keys of the blocks of a run.
+fn keys(store: &Store, run: &str) -> Vec<Vec<u8>> {
+    let rows = store.db.begin_read().unwrap().open_table(RunTableDefinition::new(run)).unwrap();
+    rows.iter().unwrap().map(|row| row.unwrap().0.value().to_vec()).collect()
+}
+
+/// Changes a block (`None` takes it out), looks whether that is noticed, and puts it back.
+fn is_noticed(store: &Store, run: &str, key: &[u8], changed: Option<&[u8]>) -> bool {
+    let put = |value: Option<&[u8]>| {
+        let txn = store.db.begin_write().unwrap();
+        let mut rows = txn.open_table(RunTableDefinition::new(run)).unwrap();
+        let before = rows.get(key).unwrap().map(|value| value.value().to_vec());
+        match value {
+            Some(value) => drop(rows.insert(key, value).unwrap()),
+            None => drop(rows.remove(key).unwrap()),
+        }
+        drop(rows);
+        txn.commit().unwrap();
+        before
+    };
+    let before = put(changed);
+    let tables = tables_of(store);
+    let tail = Tail::after(&tables).unwrap();
+    let reader = IndexReader::new(&tables, &tail);
+    let asked = (1..=800).all(|number| reader.sequence_of(&address(number)).is_ok());
+    let noticed = tables.check_blocks().is_err() || !asked;
+    put(before.as_deref());
+    noticed
+}
+
+#[test]
+fn a_block_that_somebody_changes_moves_or_takes_out_is_noticed() {
+    let store = sealed_store();
+    tables_of(&store).check_blocks().unwrap();
+    let (first, second) = ("index.run.00000001", "index.run.00000002");
+    let blocks = keys(&store, first);
+    assert!(blocks.len() > 15, "{}", blocks.len());
+    let read = |run: &str, key: &[u8]| {
+        let rows = store.db.begin_read().unwrap().open_table(RunTableDefinition::new(run)).unwrap();
+        rows.get(key).unwrap().map(|value| value.value().to_vec())
+    };
+    for (at, key) in blocks.iter().enumerate() {
+        let block = read(first, key).unwrap();
+        assert!(is_noticed(&store, first, key, None), "block {at} is gone");
+        for byte in [0, 3, block.len() / 2, block.len() - 1] {
+            let mut flipped = block.clone();
+            flipped[byte] ^= 1;
+            assert!(is_noticed(&store, first, key, Some(&flipped)), "block {at}, byte {byte}");
+        }
+        let other = &blocks[(at + 1) % blocks.len()];
+        assert!(is_noticed(&store, first, key, read(first, other).as_deref()), "moved to {at}");
+        if let Some(of_other) = read(second, key) {
+            assert!(is_noticed(&store, first, key, Some(&of_other)), "block {at} of another run");
+        }
+    }
+}
+
+#[test]
+fn runs_that_were_not_sealed_are_refused() {
+    let store = sealed_store();
+    let txn = store.db.begin_write().unwrap();
+    let mut meta = txn.open_table(META).unwrap();
+    let mut runs = meta.get("runs").unwrap().unwrap().value().to_vec();
+    // One run less.
+    runs.truncate(20 + (runs.len() - 20) / 2);
+    meta.insert("runs", runs.as_slice()).unwrap();
+    drop(meta);
+    txn.commit().unwrap();
+    let tables = tables_of(&store);
+    assert_eq!(code(tables.run_count()), "ERR_INTEGRITY");
+    assert_eq!(code(RunMerge::of(&tables, MergeGoal::One).map(|_| ())), "ERR_INTEGRITY");
+}
+
+#[test]
+fn sealed_runs_are_merged_and_stay_sealed() {
+    let store = sealed_store();
+    let mut merge = RunMerge::of(&tables_of(&store), MergeGoal::One).unwrap().unwrap();
+    let rows =
+        || tables_of(&store).rows("index.s").unwrap().map(Result::unwrap).collect::<Vec<_>>();
+    let before = rows();
+    loop {
+        let txn = store.db.begin_write().unwrap();
+        let done = merge.step(&txn, 4_096).unwrap();
+        txn.commit().unwrap();
+        tables_of(&store).check_blocks().unwrap();
+        if done {
+            break;
+        }
+    }
+    assert_eq!(rows(), before);
+    assert_eq!(tables_of(&store).run_count().unwrap(), 1);
+    let key = keys(&store, "index.run.00000003")[1].clone();
+    assert!(is_noticed(&store, "index.run.00000003", &key, None));
+}
+
+#[test]
+fn a_merge_of_runs_that_are_gone_is_refused() {
+    let mut store = Store::new();
+    for number in 1..=4 {
+        store.push(number, &note(number, 1).facts()).unwrap();
+        store.fold().unwrap();
+    }
+    let mut late = RunMerge::of(&store.tables, MergeGoal::One).unwrap().unwrap();
+    store.merge(MergeGoal::One, 1 << 20);
+    let txn = store.db.begin_write().unwrap();
+    assert_eq!(code(late.step(&txn, 1 << 20)), "ERR_INTEGRITY");
+}

@@ -3,9 +3,9 @@
 use clap::Subcommand;
 
 use crate::commands::{
-    add, audit, backup, cal, compact, decode, demo, disclose, doctor, encode, erase, export, get,
-    history, import, init, keys, policy, prove, put, recall, reindex, remove_vectors, rpc, sign,
-    state_changes, stats, subject_report, supersede, verify, verify_signature,
+    add, audit, backup, bench, cal, compact, decode, demo, disclose, doctor, encode, erase, export,
+    get, history, import, init, keys, policy, prove, put, recall, reindex, remove_vectors, rpc,
+    sign, state_changes, stats, subject_report, supersede, verify, verify_signature,
 };
 use crate::context::Context;
 use crate::error::Result;
@@ -39,6 +39,7 @@ commands! {
     "Start" {
         Init(init::Init),
         Demo(demo::Demo),
+        Bench(bench::Bench),
     }
     "Write" {
         Add(add::Add),

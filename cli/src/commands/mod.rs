@@ -3,6 +3,7 @@
 pub(crate) mod add;
 pub(crate) mod audit;
 pub(crate) mod backup;
+pub(crate) mod bench;
 pub(crate) mod cal;
 pub(crate) mod compact;
 pub(crate) mod decode;

@@ -1,6 +1,8 @@
 //! The built `grain` as others meet it: its commands, its rpc, and every vector through both.
 
 #[cfg(test)]
+mod bench;
+#[cfg(test)]
 mod calls;
 #[cfg(test)]
 mod closing;

@@ -169,6 +169,7 @@ pub(super) const OTHER_COMMANDS: &[&str] = &[
     "remove-vectors",
     "backup",
     "demo",
+    "bench",
     "rpc",
     "help",
 ];

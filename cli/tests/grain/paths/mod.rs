@@ -207,7 +207,7 @@ const OTHER_METHODS: [Other; 46] = [
 ];
 
 /// Commands of the same kind.
-const OTHER_COMMANDS: [Other; 27] = [
+const OTHER_COMMANDS: [Other; 28] = [
     ("add", "stores a fact or an event that derives from nothing"),
     ("init", "makes a store where none is"),
     ("get", "reads"),
@@ -232,6 +232,7 @@ const OTHER_COMMANDS: [Other; 27] = [
     ("reindex", "makes the index again from the log"),
     ("backup", "copies the store elsewhere"),
     ("demo", "fills a store of its own, where none is"),
+    ("bench", "fills stores of its own in a temporary directory"),
     ("rpc", "runs methods, which are in the table"),
     ("help", "tells of the program"),
     (

@@ -150,10 +150,8 @@ fn write_run(
         run.push(&mut rows, RunList::TERMS, (&key, &row))?;
     }
     for (address, sequence) in part.addresses.sorted() {
-        let mut row = [0; 40];
-        row.iter_mut()
-            .zip(address.into_iter().chain(sequence.to_be_bytes()))
-            .for_each(|(to, byte)| *to = byte);
+        let sequence = u32::try_from(sequence).map_err(|_| Error::full())?;
+        let row = [&address[..], &sequence.to_be_bytes()].concat();
         run.push(&mut rows, RunList::ADDRESSES, (&row, &[]))?;
     }
     run.finish(&mut rows)

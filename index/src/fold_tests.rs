@@ -64,7 +64,7 @@ fn one_grain_leaves_exactly_these_rows() {
         format!("index.terms 0200616c696365 = {ID}"),
         format!("index.terms 030070726566657273 = {ID}"),
         format!("index.terms 0303{ID} = 030070726566657273"),
-        format!("index.address fffffffffffffffe{}0000000000000001 = ", "ad".repeat(24)),
+        format!("index.address fffffffffffffffe{}00000001 = ", "ad".repeat(24)),
     ];
     assert_eq!(store.dump(), expected);
 }

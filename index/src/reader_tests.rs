@@ -218,7 +218,7 @@ fn the_figures_of_a_view_are_its_rows() {
     };
     assert_eq!(figures("index.s"), (1, Some(23)), "of one namespace");
     assert_eq!(figures("index.p"), (0, Some(0)));
-    assert_eq!(figures("index.address"), (1, Some(40)));
+    assert_eq!(figures("index.address"), (1, Some(36)));
     assert_eq!(figures("index.terms"), (2, None));
     assert_eq!((stats.tail_grains, stats.tail_bytes), (1, store.tail.approx_bytes()));
 }

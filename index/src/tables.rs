@@ -247,7 +247,7 @@ impl Tables {
 /// Decodes a row of addresses.
 fn address_entry(row: &[u8]) -> Result<AddressEntry> {
     let entry = row.split_first_chunk().and_then(|(address, sequence)| {
-        Some((*address, u64::from_be_bytes(sequence.try_into().ok()?)))
+        Some((*address, u64::from(u32::from_be_bytes(sequence.try_into().ok()?))))
     });
     entry.ok_or_else(|| Error::integrity("a row of addresses cannot be read"))
 }

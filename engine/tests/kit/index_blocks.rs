@@ -8,7 +8,8 @@ pub(crate) type Runs = TableDefinition<'static, &'static [u8], &'static [u8]>;
 pub(crate) const ALL: (u8, usize) = (0, 18);
 pub(crate) const SUBJECT: (u8, usize) = (2, 23);
 pub(crate) const SUBJECT_RELATION: (u8, usize) = (5, 28);
-pub(crate) const ADDRESSES: (u8, usize) = (12, 40);
+/// Its rows are whole: `address:32 sequence:4`.
+pub(crate) const ADDRESSES: (u8, usize) = (12, 36);
 
 const RESTART_ROWS: usize = 16;
 
@@ -36,39 +37,41 @@ pub(crate) fn edit(
             })
             .collect();
         for (key, block) in blocks {
-            let (head, mut rows) = decode(&block, width);
+            let is_whole = list == ADDRESSES.0;
+            let (head, mut rows) = decode(&block, (width, is_whole));
             if change(&mut rows) {
-                table.insert(key.as_slice(), encode(&head, &rows).as_slice()).unwrap();
+                table.insert(key.as_slice(), encode(&head, &rows, is_whole).as_slice()).unwrap();
             }
         }
     }
 }
 
 /// What stands before the rows behind their number, and the rows.
-fn decode(block: &[u8], width: usize) -> (Vec<u8>, Vec<Vec<u8>>) {
+fn decode(block: &[u8], (width, is_whole): (usize, bool)) -> (Vec<u8>, Vec<Vec<u8>>) {
     let number = |at: usize| usize::from(u16::from_be_bytes([block[at], block[at + 1]]));
     let next = if number(2) == 0xffff { 0 } else { number(2) };
     let (mut at, mut rows) = (4 + next, Vec::<Vec<u8>>::new());
     for _ in 0..number(0) {
-        let shared = usize::from(block[at]);
+        let shared = if is_whole { 0 } else { usize::from(block[at]) };
+        at += usize::from(!is_whole);
         let mut row = rows.last().map_or(Vec::new(), |row| row[..shared].to_vec());
-        row.extend_from_slice(&block[at + 1..at + 1 + width - shared]);
-        at += 1 + width - shared;
+        row.extend_from_slice(&block[at..at + width - shared]);
+        at += width - shared;
         rows.push(row);
     }
     (block[2..4 + next].to_vec(), rows)
 }
 
-fn encode(head: &[u8], rows: &[Vec<u8>]) -> Vec<u8> {
+fn encode(head: &[u8], rows: &[Vec<u8>], is_whole: bool) -> Vec<u8> {
     let mut block = u16::try_from(rows.len()).unwrap().to_be_bytes().to_vec();
     block.extend_from_slice(head);
     let start = block.len();
     let mut restarts = Vec::new();
     for (number, row) in rows.iter().enumerate() {
-        if number % RESTART_ROWS == 0 {
+        if !is_whole && number % RESTART_ROWS == 0 {
             restarts.extend(u16::try_from(block.len() - start).unwrap().to_be_bytes());
         }
-        block.push(0);
+        block.extend((!is_whole).then_some(0));
         block.extend_from_slice(row);
     }
     block.extend(restarts);

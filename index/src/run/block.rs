@@ -1,4 +1,4 @@
-//! The bytes of a block: sorted rows of one list, each stored as what differs from the row before.
+//! The bytes of a block: sorted rows of one list.
 //!
 //! | bytes | content |
 //! |---|---|
@@ -6,15 +6,16 @@
 //! | 2 | length of the next key; `ffff` in the last block of a list |
 //! | ... | the next key: the first row of the next block of the list |
 //! | ... | the rows |
-//! | 2 each | where every sixteenth row begins, from the first; these stand whole |
+//! | 2 each | where every sixteenth row begins, from the first; these stand whole. Not in lists of whole rows |
 //!
-//! A row of fixed width is `shared:1` and its bytes behind the shared ones; any other is `shared:1`, the lengths of
-//! the rest of its key and of its value (varints), the rest of the key, the value. Numbers are big-endian. Knows
-//! no tables and no keys of a store.
+//! A row is whole; or `shared:1` and its bytes behind those it shares with the row before; or, with a value,
+//! `shared:1`, the lengths of the rest of its key and of its value (varints), the rest of the key, the value. Numbers
+//! are big-endian. Knows no tables and no keys of a store.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use super::lists::RowForm;
 use crate::error::{Error, Result};
 use crate::varint::{put_varint, take_varint};
 
@@ -31,7 +32,7 @@ const NO_KEY: u16 = u16::MAX;
 /// The rows of a block that is being written.
 #[derive(Debug, Default)]
 pub(crate) struct BlockBuilder {
-    width: Option<usize>,
+    form: RowForm,
     first: Vec<u8>,
     last: Vec<u8>,
     rows: usize,
@@ -40,9 +41,9 @@ pub(crate) struct BlockBuilder {
 }
 
 impl BlockBuilder {
-    /// An empty block of rows of this width, or with values.
-    pub(crate) fn new(width: Option<usize>) -> Self {
-        Self { width, ..Self::default() }
+    /// An empty block of rows of this form.
+    pub(crate) fn new(form: RowForm) -> Self {
+        Self { form, ..Self::default() }
     }
 
     /// Returns `true` if there is no row in it.
@@ -68,19 +69,22 @@ impl BlockBuilder {
 
     /// Appends a row; rows ascend.
     pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) {
+        let is_whole = matches!(self.form, RowForm::Whole(_));
         let mut shared = 0;
-        if self.rows.is_multiple_of(RESTART_ROWS) {
+        if !is_whole && self.rows.is_multiple_of(RESTART_ROWS) {
             // A block is full long before its rows take so many bytes, unless there is only one.
             self.restarts.push(u16::try_from(self.entries.len()).unwrap_or(u16::MAX));
-        } else {
+        } else if !is_whole {
             shared = key.iter().zip(&self.last).take_while(|(a, b)| a == b).count().min(MAX_SHARED);
         }
         if self.rows == 0 {
             self.first = key.to_vec();
         }
         let rest = key.get(shared..).unwrap_or_default();
-        self.entries.push(u8::try_from(shared).unwrap_or(u8::MAX));
-        if self.width.is_none() {
+        if !is_whole {
+            self.entries.push(u8::try_from(shared).unwrap_or(u8::MAX));
+        }
+        if self.form == RowForm::Valued {
             for length in [rest.len(), value.len()] {
                 put_varint(&mut self.entries, u32::try_from(length).unwrap_or(u32::MAX));
             }
@@ -94,9 +98,7 @@ impl BlockBuilder {
 
     /// Takes the bytes of the block, which the block that begins with `next` follows, and leaves an empty one.
     pub(crate) fn finish(&mut self, next: Option<&[u8]>) -> Vec<u8> {
-        let Self { width, rows, entries, restarts, .. } =
-            std::mem::replace(self, Self::new(self.width));
-        self.width = width;
+        let Self { rows, entries, restarts, .. } = std::mem::replace(self, Self::new(self.form));
         let mut bytes = Vec::with_capacity(TARGET_BYTES.max(entries.len()));
         bytes.extend(u16::try_from(rows).unwrap_or(u16::MAX).to_be_bytes());
         let length = next.map_or(NO_KEY, |next| u16::try_from(next.len()).unwrap_or(NO_KEY));
@@ -111,7 +113,7 @@ impl BlockBuilder {
 /// Where the parts of a block are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BlockLayout {
-    width: Option<usize>,
+    form: RowForm,
     rows: usize,
     next: Option<Range<usize>>,
     entries: Range<usize>,
@@ -135,18 +137,24 @@ impl BlockLayout {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for bytes that are no block.
-    pub(crate) fn parse(bytes: &[u8], width: Option<usize>) -> Result<Self> {
-        Self::read(bytes, width).ok_or_else(damaged)
+    pub(crate) fn parse(bytes: &[u8], form: RowForm) -> Result<Self> {
+        Self::read(bytes, form).ok_or_else(damaged)
     }
 
-    fn read(bytes: &[u8], width: Option<usize>) -> Option<Self> {
+    fn read(bytes: &[u8], form: RowForm) -> Option<Self> {
         let (head, _) = bytes.split_first_chunk::<HEAD_BYTES>()?;
         let [a, b, c, d] = *head;
         let (rows, next) = (usize::from(u16::from_be_bytes([a, b])), u16::from_be_bytes([c, d]));
         let next = (next != NO_KEY).then(|| HEAD_BYTES..HEAD_BYTES + usize::from(next));
         let start = next.as_ref().map_or(HEAD_BYTES, |next| next.end);
-        let end = bytes.len().checked_sub(2 * rows.div_ceil(RESTART_ROWS))?;
-        (rows > 0 && start < end).then_some(Self { width, rows, next, entries: start..end })
+        let end = match form {
+            RowForm::Whole(width) => {
+                let end = start.checked_add(rows.checked_mul(width)?)?;
+                (end == bytes.len()).then_some(end)?
+            }
+            _ => bytes.len().checked_sub(2 * rows.div_ceil(RESTART_ROWS))?,
+        };
+        (rows > 0 && start < end).then_some(Self { form, rows, next, entries: start..end })
     }
 
     /// The first row of the next block of the list.
@@ -159,6 +167,9 @@ impl BlockLayout {
     /// # Errors
     /// `ERR_INTEGRITY` for bytes that are no block.
     pub(crate) fn seek(&self, bytes: &[u8], key: &[u8], row: &mut BlockRow) -> Result<bool> {
+        if let RowForm::Whole(width) = self.form {
+            return self.seek_whole(bytes, key, (width, row));
+        }
         let (mut low, mut high) = (0, self.rows.div_ceil(RESTART_ROWS));
         // The last restart whose row is less than the key; the first if there is none.
         while high.saturating_sub(low) > 1 {
@@ -175,6 +186,33 @@ impl BlockLayout {
             }
         }
         Ok(true)
+    }
+
+    fn seek_whole(
+        &self,
+        bytes: &[u8],
+        key: &[u8],
+        (width, row): (usize, &mut BlockRow),
+    ) -> Result<bool> {
+        let (mut low, mut high) = (0, self.rows);
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.whole_row(bytes, width, middle).ok_or_else(damaged)? < key {
+                true => low = middle.saturating_add(1),
+                false => high = middle,
+            }
+        }
+        if low == self.rows {
+            return Ok(false);
+        }
+        (row.number, row.end) = (low, self.entries.start + low * width);
+        self.decode(bytes, row).ok_or_else(damaged)?;
+        Ok(true)
+    }
+
+    fn whole_row<'b>(&self, bytes: &'b [u8], width: usize, number: usize) -> Option<&'b [u8]> {
+        let start = self.entries.start.checked_add(number.checked_mul(width)?)?;
+        bytes.get(start..start.checked_add(width)?)
     }
 
     /// Moves to the first row.
@@ -199,7 +237,10 @@ impl BlockLayout {
     }
 
     fn start_at(&self, bytes: &[u8], restart: usize, row: &mut BlockRow) -> Result<()> {
-        let start = self.restart(bytes, restart).ok_or_else(damaged)?;
+        let start = match self.form {
+            RowForm::Whole(_) => self.entries.start,
+            _ => self.restart(bytes, restart).ok_or_else(damaged)?,
+        };
         row.key.clear();
         (row.end, row.number) = (start, restart.saturating_mul(RESTART_ROWS));
         self.decode(bytes, row).ok_or_else(damaged)
@@ -208,11 +249,18 @@ impl BlockLayout {
     /// Decodes the row that begins at the end of the one before.
     fn decode(&self, bytes: &[u8], row: &mut BlockRow) -> Option<()> {
         let entries = bytes.get(..self.entries.end)?;
+        if let RowForm::Whole(width) = self.form {
+            let end = row.end.checked_add(width)?;
+            row.key.clear();
+            row.key.extend_from_slice(entries.get(row.end..end)?);
+            (row.value, row.end) = (end..end, end);
+            return Some(());
+        }
         let (shared, rest) = entries.get(row.end..)?.split_first()?;
         let shared = usize::from(*shared);
-        let (length, value, head) = match self.width {
-            Some(width) => (width.checked_sub(shared)?, 0, 1),
-            None => {
+        let (length, value, head) = match self.form {
+            RowForm::Whole(width) | RowForm::Shared(width) => (width.checked_sub(shared)?, 0, 1),
+            RowForm::Valued => {
                 let mut lengths = rest;
                 let length = usize::try_from(take_varint(&mut lengths)?).ok()?;
                 let value = usize::try_from(take_varint(&mut lengths)?).ok()?;
@@ -239,9 +287,9 @@ impl BlockLayout {
     /// The row of a restart, which stands whole.
     fn restart_key<'b>(&self, bytes: &'b [u8], number: usize) -> Option<&'b [u8]> {
         let mut rest = bytes.get(self.restart(bytes, number)?.checked_add(1)?..self.entries.end)?;
-        let length = match self.width {
-            Some(width) => width,
-            None => {
+        let length = match self.form {
+            RowForm::Whole(width) | RowForm::Shared(width) => width,
+            RowForm::Valued => {
                 let length = usize::try_from(take_varint(&mut rest)?).ok()?;
                 take_varint(&mut rest)?;
                 length
@@ -260,8 +308,8 @@ mod tests {
     use super::*;
     use crate::test_kit::hex;
 
-    fn rows_of(bytes: &[u8], width: Option<usize>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let layout = BlockLayout::parse(bytes, width)?;
+    fn rows_of(bytes: &[u8], form: RowForm) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let layout = BlockLayout::parse(bytes, form)?;
         let (mut row, mut rows) = (BlockRow::default(), Vec::new());
         layout.first(bytes, &mut row)?;
         loop {
@@ -274,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_block_of_fixed_rows_has_these_bytes() {
-        let mut block = BlockBuilder::new(Some(4));
+        let mut block = BlockBuilder::new(RowForm::Shared(4));
         for row in [b"aaab", b"aabc", b"abcd"] {
             block.push(row, &[]);
         }
@@ -282,13 +330,13 @@ mod tests {
         let golden = ["0003", "0001", "62", "0061616162", "026263", "01626364", "0000"];
         assert_eq!(hex(&bytes), golden.concat());
         assert!(block.is_empty());
-        let layout = BlockLayout::parse(&bytes, Some(4)).unwrap();
+        let layout = BlockLayout::parse(&bytes, RowForm::Shared(4)).unwrap();
         assert_eq!(layout.next(&bytes), Some(&b"b"[..]));
     }
 
     #[test]
     fn a_block_with_values_has_these_bytes() {
-        let mut block = BlockBuilder::new(None);
+        let mut block = BlockBuilder::new(RowForm::Valued);
         block.push(b"ab", b"1");
         block.push(b"abc", b"");
         let bytes = block.finish(None);
@@ -297,18 +345,35 @@ mod tests {
             ["0002", "ffff", "00020161 6231", "02010063", "0000"].concat().replace(' ', "")
         );
         assert_eq!(
-            rows_of(&bytes, None).unwrap(),
+            rows_of(&bytes, RowForm::Valued).unwrap(),
             [(b"ab".to_vec(), b"1".to_vec()), (b"abc".to_vec(), vec![])]
         );
     }
 
     #[test]
+    fn a_block_of_whole_rows_has_these_bytes() {
+        let mut block = BlockBuilder::new(RowForm::Whole(2));
+        block.push(b"ab", &[]);
+        block.push(b"ac", &[]);
+        let bytes = block.finish(None);
+        assert_eq!(hex(&bytes), "0002ffff61626163");
+        let rows = [(b"ab".to_vec(), vec![]), (b"ac".to_vec(), vec![])];
+        assert_eq!(rows_of(&bytes, RowForm::Whole(2)).unwrap(), rows);
+    }
+
+    #[test]
     fn every_row_is_found_and_what_lies_between_leads_to_the_next() {
+        for form in [RowForm::Shared(4), RowForm::Whole(4), RowForm::Valued] {
+            check_seeks(form);
+        }
+    }
+
+    fn check_seeks(form: RowForm) {
         let keys: Vec<[u8; 4]> = (0..200_u32).map(|n| (n * 3 + 1).to_be_bytes()).collect();
-        let mut block = BlockBuilder::new(Some(4));
+        let mut block = BlockBuilder::new(form);
         keys.iter().for_each(|key| block.push(key, &[]));
         let bytes = block.finish(None);
-        let layout = BlockLayout::parse(&bytes, Some(4)).unwrap();
+        let layout = BlockLayout::parse(&bytes, form).unwrap();
         for wanted in 0..=601_u32 {
             let mut row = BlockRow::default();
             let found = layout.seek(&bytes, &wanted.to_be_bytes(), &mut row).unwrap();
@@ -323,13 +388,13 @@ mod tests {
 
     #[test]
     fn a_block_takes_about_a_page_and_always_one_row() {
-        let mut block = BlockBuilder::new(None);
+        let mut block = BlockBuilder::new(RowForm::Valued);
         let long = vec![7; 1 << 20];
         assert!(!block.is_full_for(b"k", &long, 16));
         block.push(b"k", &long);
         assert!(block.is_full_for(b"l", b"", 16));
-        assert_eq!(rows_of(&block.finish(Some(b"l")), None).unwrap()[0].1, long);
-        let mut block = BlockBuilder::new(Some(27));
+        assert_eq!(rows_of(&block.finish(Some(b"l")), RowForm::Valued).unwrap()[0].1, long);
+        let mut block = BlockBuilder::new(RowForm::Shared(27));
         let mut rows = 0_u32;
         loop {
             let mut key = [9; 27];
@@ -346,25 +411,26 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_block_are_refused_or_read_as_some_rows() {
-        let mut block = BlockBuilder::new(None);
+        let mut block = BlockBuilder::new(RowForm::Valued);
         for key in [&b"ab"[..], b"abc", b"b"] {
             block.push(key, b"value");
         }
         let bytes = block.finish(Some(b"c"));
         for end in 0..bytes.len() {
-            let _ = rows_of(&bytes[..end], None);
-            let _ = rows_of(&bytes[..end], Some(9));
+            let _ = rows_of(&bytes[..end], RowForm::Valued);
+            let _ = rows_of(&bytes[..end], RowForm::Shared(9));
         }
         for bit in 0..8 * bytes.len() {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            let _ = rows_of(&flipped, None);
-            if let Ok(layout) = BlockLayout::parse(&flipped, None) {
+            let _ = rows_of(&flipped, RowForm::Valued);
+            if let Ok(layout) = BlockLayout::parse(&flipped, RowForm::Valued) {
                 let _ = layout.seek(&flipped, b"abd", &mut BlockRow::default());
             }
         }
         assert!(
-            BlockLayout::parse(&[0; 4], None).is_err() && BlockLayout::parse(&[], None).is_err()
+            BlockLayout::parse(&[0; 4], RowForm::Valued).is_err()
+                && BlockLayout::parse(&[], RowForm::Whole(4)).is_err()
         );
     }
 }

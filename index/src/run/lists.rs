@@ -3,6 +3,26 @@
 use crate::keys::SAMPLE_ROW_BYTES;
 use crate::posting_lists::{NAMESPACE_BYTES, POSTING_LISTS, PostingList};
 
+/// How a row is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowForm {
+    /// So many bytes, all of them: rows that share little, and are looked up one by one.
+    Whole(usize),
+    /// So many bytes, without those that are as in the row before.
+    Shared(usize),
+    /// A key of any length, without the bytes that are as in the row before, and a value.
+    Valued,
+}
+
+impl Default for RowForm {
+    fn default() -> Self {
+        Self::Valued
+    }
+}
+
+/// Bytes of a row of addresses.
+pub(crate) const ADDRESS_ROW_BYTES: usize = 36;
+
 /// The number of a list in a run; a posting list has the number of its place in [`POSTING_LISTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RunList(u8);
@@ -12,7 +32,7 @@ impl RunList {
     pub(crate) const SAMPLE: Self = Self(PostingList::COUNT as u8);
     /// Term key -> term row; a relation's id key -> its term key.
     pub(crate) const TERMS: Self = Self(Self::SAMPLE.0 + 1);
-    /// `address:32 sequence:8`.
+    /// `address:32 sequence:4`.
     pub(crate) const ADDRESSES: Self = Self(Self::TERMS.0 + 1);
     /// The number of lists.
     pub(crate) const COUNT: usize = Self::ADDRESSES.0 as usize + 1;
@@ -47,13 +67,24 @@ impl RunList {
         }
     }
 
+    /// The form of its rows.
+    pub(crate) fn form(self) -> RowForm {
+        match self {
+            Self::SAMPLE => RowForm::Shared(SAMPLE_ROW_BYTES),
+            Self::TERMS => RowForm::Valued,
+            Self::ADDRESSES => RowForm::Whole(ADDRESS_ROW_BYTES),
+            Self(list) => {
+                let def = POSTING_LISTS.get(usize::from(list));
+                def.map_or(RowForm::Valued, |def| RowForm::Shared(def.width))
+            }
+        }
+    }
+
     /// The bytes of a row, which has no value then; `None` if rows are keys of any length with values.
     pub(crate) fn width(self) -> Option<usize> {
-        match self {
-            Self::SAMPLE => Some(SAMPLE_ROW_BYTES),
-            Self::TERMS => None,
-            Self::ADDRESSES => Some(40),
-            Self(list) => POSTING_LISTS.get(usize::from(list)).map(|def| def.width),
+        match self.form() {
+            RowForm::Whole(width) | RowForm::Shared(width) => Some(width),
+            RowForm::Valued => None,
         }
     }
 

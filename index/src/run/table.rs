@@ -130,7 +130,7 @@ impl Run {
         bytes: AccessGuard<'static, &'static [u8]>,
     ) -> Result<Block> {
         let checked = self.tags.checked(self.info.number, &key, bytes.value())?;
-        let (length, layout) = (checked.len(), BlockLayout::parse(checked, list.width())?);
+        let (length, layout) = (checked.len(), BlockLayout::parse(checked, list.form())?);
         Ok(Block { key, layout, bytes, length })
     }
 }

@@ -69,7 +69,7 @@ impl RunWriter {
         if self.list != Some(list) {
             self.flush(rows, None)?;
             (self.list, self.is_first) = (Some(list), true);
-            self.block = BlockBuilder::new(list.width());
+            self.block = BlockBuilder::new(list.form());
         }
         if list.width().is_some_and(|width| width != key.len()) {
             return Err(Error::integrity("a row of the index has another width than its list"));

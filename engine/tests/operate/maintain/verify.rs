@@ -413,10 +413,14 @@ fn a_posting_too_many_is_found() {
 /// Leads the address of the last grain up to a place one place further back.
 fn mislead(path: &Path, place: u64) {
     index(path, |txn| {
-        let place_of = |row: &Vec<u8>| u64::from_be_bytes(row[32..].try_into().unwrap());
+        let place_of = |row: &Vec<u8>| u32::from_be_bytes(row[32..].try_into().unwrap());
         let mut found = 0;
         index_blocks::edit(txn, ADDRESSES, |rows| {
-            found = rows.iter().map(place_of).filter(|at| *at <= place).fold(found, u64::max);
+            found = rows
+                .iter()
+                .map(place_of)
+                .filter(|at| u64::from(*at) <= place)
+                .fold(found, u32::max);
             false
         });
         index_blocks::edit(txn, ADDRESSES, |rows| {

@@ -1,10 +1,13 @@
 //! The merge policy: the segments that are rewritten together with the tail. A pure function of sizes.
 //!
 //! Each segment stays at least twice as large as the next smaller one, so there are few segments, and the
-//! number of times a document is rewritten is logarithmic.
+//! number of times a document is rewritten is logarithmic. A segment that is large enough is not merged any more, so
+//! that a merge takes bounded time and memory.
 
-/// The most segments after a fold.
+/// The most segments after a fold, beside those of [`MAX_MERGED_DOCUMENTS`].
 pub(super) const MAX_SEGMENTS: usize = 12;
+/// The most documents that segments are merged for, unless something was erased or deleted: some 30 MB of a segment.
+pub(super) const MAX_MERGED_DOCUMENTS: u64 = 1 << 17;
 /// A segment is rewritten when more than one document in this many is deleted.
 const MAX_DELETED_DIVISOR: u64 = 5;
 
@@ -40,6 +43,7 @@ pub(super) fn segments_to_merge(sizes: &[SegmentSize], tail: u64) -> Vec<usize> 
         .enumerate()
         .filter(|(at, _)| chosen.get(*at) == Some(&false))
         .map(|(at, size)| (size.live(), at))
+        .filter(|(live, _)| live.saturating_mul(2) <= MAX_MERGED_DOCUMENTS)
         .collect();
     others.sort_unstable();
     let mut left = others.len();
@@ -49,7 +53,7 @@ pub(super) fn segments_to_merge(sizes: &[SegmentSize], tail: u64) -> Vec<usize> 
             break;
         }
         total = total.saturating_add(live);
-        left -= 1;
+        left = left.saturating_sub(1);
         if let Some(chosen) = chosen.get_mut(at) {
             *chosen = true;
         }
@@ -102,7 +106,9 @@ mod tests {
                 sizes.remove(at);
             }
             sizes.push(SegmentSize { documents: taken + tail, gone: 0, erased: false });
-            assert!(sizes.len() <= MAX_SEGMENTS, "{sizes:?}");
+            let small = sizes.iter().filter(|size| size.documents * 2 <= MAX_MERGED_DOCUMENTS);
+            assert!(small.count() <= MAX_SEGMENTS, "{sizes:?}");
+            assert!(sizes.iter().all(|size| size.documents <= 2 * MAX_MERGED_DOCUMENTS));
         }
     }
 }

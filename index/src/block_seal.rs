@@ -1,6 +1,6 @@
 //! Keyed tags over the blocks of the index of an encrypted store: a block that somebody without the key edits, moves or
-//! takes out no longer fits. A block is compared with its tag each time it is read, and says which one follows; what
-//! runs there are is sealed beside the watermark. This module holds no keys; the engine does.
+//! takes out no longer fits. A block is compared with its tag each time it is read; where the blocks of a run
+//! begin stands under a tag too, and what runs there are is sealed beside the watermark. This module holds no keys; the engine does.
 
 use std::sync::Arc;
 
@@ -27,21 +27,21 @@ pub(crate) const TAG_BYTES: usize = 16;
 /// struct Open;
 ///
 /// impl BlockSeal for Open {
-///     fn token(&self, list: u8, _: &[u8], _: &[u8]) -> [u8; 32] { [list; 32] }
+///     fn token(&self, _: &[u8], _: &[u8]) -> [u8; 32] { [7; 32] }
 ///     fn seal(&self, body: &[u8]) -> Result<Vec<u8>> { Ok(body.to_vec()) }
 ///     fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> { Some(sealed.to_vec()) }
-///     fn nonce(&self) -> Result<[u8; 16]> { Ok([7; 16]) }
 /// }
 /// # let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
 /// # let txn = db.begin_write()?;
-/// # reset(&txn, Some(&Open))?;
+/// # reset(&txn, Some(&Open), [0; 16])?;
 /// # txn.commit()?;
 /// # Tables::open(db.begin_read()?, Some(std::sync::Arc::new(Open))).check_blocks()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait BlockSeal: Send + Sync {
-    /// The token of a block of a list, which cannot be computed without the key.
-    fn token(&self, list: u8, key: &[u8], value: &[u8]) -> [u8; 32];
+    /// The token of bytes at a place of the index, which cannot be computed without the key. All places have the same
+    /// length.
+    fn token(&self, place: &[u8], bytes: &[u8]) -> [u8; 32];
 
     /// Encrypts what the index is made of.
     ///
@@ -51,12 +51,6 @@ pub trait BlockSeal: Send + Sync {
 
     /// Decrypts it; `None` for bytes that this store did not seal, or sealed for an index it no longer uses.
     fn open(&self, sealed: &[u8]) -> Option<Vec<u8>>;
-
-    /// Random bytes, which tell the blocks of an index from those of an earlier one.
-    ///
-    /// # Errors
-    /// `ERR_IO` if the system has none.
-    fn nonce(&self) -> Result<[u8; 16]>;
 }
 
 /// Makes and checks the tags of the blocks of one index; in a plain store blocks have none.
@@ -72,33 +66,31 @@ impl BlockTags {
         Self { seal: seal.cloned(), nonce }
     }
 
-    /// Appends the tag of a block of a run that stands under `key`.
-    pub(crate) fn tagged(&self, run: u32, key: &[u8], mut block: Vec<u8>) -> Vec<u8> {
+    /// Appends the tag of bytes of a run that stand under a key.
+    pub(crate) fn tagged(&self, place: (u32, u64), mut bytes: Vec<u8>) -> Vec<u8> {
         if let Some(seal) = &self.seal {
-            let tag = self.tag(&**seal, run, key, &block);
-            block.extend(tag);
+            let tag = self.tag(&**seal, place, &bytes);
+            bytes.extend(tag);
         }
-        block
+        bytes
     }
 
-    /// The block without its tag.
+    /// The bytes without their tag.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the tag does not fit.
-    pub(crate) fn checked<'b>(&self, run: u32, key: &[u8], stored: &'b [u8]) -> Result<&'b [u8]> {
+    pub(crate) fn checked<'b>(&self, place: (u32, u64), stored: &'b [u8]) -> Result<&'b [u8]> {
         let Some(seal) = &self.seal else { return Ok(stored) };
-        let (block, tag) = stored.split_last_chunk::<TAG_BYTES>().ok_or_else(damaged)?;
-        match self.tag(&**seal, run, key, block) == *tag {
-            true => Ok(block),
+        let (bytes, tag) = stored.split_last_chunk::<TAG_BYTES>().ok_or_else(damaged)?;
+        match self.tag(&**seal, place, bytes) == *tag {
+            true => Ok(bytes),
             false => Err(damaged()),
         }
     }
 
-    fn tag(&self, seal: &dyn BlockSeal, run: u32, key: &[u8], block: &[u8]) -> [u8; TAG_BYTES] {
-        let length = u32::try_from(key.len()).unwrap_or(u32::MAX);
-        let place = [&self.nonce[..], &run.to_be_bytes(), &length.to_be_bytes(), key].concat();
-        let token = seal.token(key.first().copied().unwrap_or_default(), &place, block);
-        token.first_chunk().copied().unwrap_or_default()
+    fn tag(&self, seal: &dyn BlockSeal, (run, key): (u32, u64), bytes: &[u8]) -> [u8; TAG_BYTES] {
+        let place = [&self.nonce[..], &run.to_be_bytes(), &key.to_be_bytes()].concat();
+        seal.token(&place, bytes).first_chunk().copied().unwrap_or_default()
     }
 }
 

@@ -26,7 +26,7 @@
 //! # use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
 //! # let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
 //! # let txn = db.begin_write()?;
-//! # reset(&txn, None)?;
+//! # reset(&txn, None, [0; 16])?;
 //! # txn.commit()?;
 //! # let tables = Tables::open(db.begin_read()?, None);
 //! # let mut tail = Tail::after(&tables)?;
@@ -109,6 +109,7 @@ pub use meta::HISTORY;
 pub use namespaces::ScopeNamespaces;
 pub use posting::{Posting, Sequence, TieBreaker, TimeOrder, TimeRange, Watermark};
 pub use reader::{IndexReader, RelationSummary};
+pub use run::table::RunCache;
 pub use run_merge::{MergeGoal, RunMerge, has_unused_runs, remove_unused_runs};
 pub use scan::Scan;
 pub use stamp::{IndexState, StaleReason, drop_all, reset, state};

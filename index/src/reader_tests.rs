@@ -235,7 +235,7 @@ fn a_scan_outlives_the_reader_and_keeps_its_snapshot() {
         reader.scan(&Scope::All, &IndexLookup::All, all, TimeOrder::Oldest).unwrap()
     };
     let txn = store.db.begin_write().unwrap();
-    crate::reset(&txn, None).unwrap();
+    crate::reset(&txn, None, [0; 16]).unwrap();
     txn.commit().unwrap();
     let posting = Posting { time: EpochMs::new(0), tie: tie(1), sequence: Sequence::new(1) };
     assert_eq!(scan.next().unwrap().unwrap(), posting);

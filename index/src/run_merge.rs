@@ -39,7 +39,7 @@ const REMOVED_BLOCKS: usize = 1_024;
 /// # use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
 /// # let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
 /// # let txn = db.begin_write()?;
-/// # reset(&txn, None)?;
+/// # reset(&txn, None, [0; 16])?;
 /// # txn.commit()?;
 /// # use grainstore_format::{BeliefBuilder, Encoding, EpochMs, GrainRef};
 /// # use grainstore_index::{IndexedFields, Sequence, fold};

@@ -27,7 +27,7 @@ use crate::term::TermId;
 /// # use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
 /// # let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
 /// # let txn = db.begin_write()?;
-/// # reset(&txn, None)?;
+/// # reset(&txn, None, [0; 16])?;
 /// # txn.commit()?;
 /// # let tables = Tables::open(db.begin_read()?, None);
 /// # let mut tail = Tail::after(&tables)?;

@@ -10,7 +10,7 @@ use crate::keys;
 use crate::meta::{META, STAMP, next_ids, set_next_ids, stamp, watermark};
 use crate::posting::{Sequence, Watermark};
 use crate::run::directory::RunDirectory;
-use crate::run::table::Run;
+use crate::run::table::{Run, RunCache};
 use crate::tables::NAME_PREFIX;
 use crate::term::NextIds;
 
@@ -52,7 +52,7 @@ pub enum StaleReason {
 /// let found = state(&db.begin_read()?, of_no_log, None)?;
 /// assert_eq!(found, IndexState::Stale(StaleReason::Missing));
 /// let txn = db.begin_write()?;
-/// reset(&txn, None)?;
+/// reset(&txn, None, [0; 16])?;
 /// txn.commit()?;
 /// assert_eq!(state(&db.begin_read()?, of_no_log, None)?, IndexState::Ready(None));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -91,9 +91,8 @@ fn stored_state(txn: &ReadTransaction, seal: Option<&dyn BlockSeal>) -> Result<I
     }
     next_ids(&meta)?;
     block_seal::check_marks(seal, &meta)?;
-    for run in RunDirectory::stored(&meta)?.runs {
-        Run::open(txn, run, BlockTags::default())?;
-    }
+    let unused = (&BlockTags::default(), &RunCache::default());
+    Run::open_all(txn, RunDirectory::stored(&meta)?, unused)?;
     Ok(IndexState::Ready(watermark(&meta)?))
 }
 
@@ -114,13 +113,12 @@ pub fn drop_all(txn: &WriteTransaction) -> Result<()> {
 }
 
 /// Drops the index and creates an empty one, which [`Tables`](crate::Tables) reads: for a new store, and at
-/// the start of a rebuild.
+/// the start of a rebuild. `nonce` are random bytes that tell this index from others.
 ///
 /// # Errors
 /// `ERR_IO`; `ERR_INTEGRITY` if a table of the index is open in this transaction.
-pub fn reset(txn: &WriteTransaction, seal: Option<&dyn BlockSeal>) -> Result<()> {
+pub fn reset(txn: &WriteTransaction, seal: Option<&dyn BlockSeal>, nonce: [u8; 16]) -> Result<()> {
     drop_all(txn)?;
-    let nonce = seal.map_or(Ok([0; 16]), BlockSeal::nonce)?;
     let mut meta = txn.open_table(META)?;
     meta.insert(STAMP, keys::LAYOUT.to_be_bytes().as_slice())?;
     set_next_ids(&mut meta, &NextIds::FIRST)?;

@@ -107,7 +107,7 @@ fn reset_takes_every_derived_table_and_no_other() {
         txn.open_table(TRUTH).unwrap().insert(1, 2).unwrap();
         txn.open_table(OLD).unwrap().insert(1, 2).unwrap();
     });
-    change(&store, |txn| reset(txn, None).unwrap());
+    change(&store, |txn| reset(txn, None, [0; 16]).unwrap());
     assert_eq!(state_with_log(&store, 3), IndexState::Ready(None));
     let txn = store.db.begin_read().unwrap();
     let kept = txn.open_table(TRUTH).unwrap().get(1).unwrap().map(|row| row.value());
@@ -121,7 +121,7 @@ fn reset_refuses_while_a_derived_table_is_open() {
     let store = store_of_three();
     let txn = store.db.begin_write().unwrap();
     let open = txn.open_table(META).unwrap();
-    assert_eq!(code(reset(&txn, None)), "ERR_INTEGRITY");
+    assert_eq!(code(reset(&txn, None, [0; 16])), "ERR_INTEGRITY");
     drop(open);
-    reset(&txn, None).unwrap();
+    reset(&txn, None, [0; 16]).unwrap();
 }

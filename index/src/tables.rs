@@ -18,7 +18,7 @@ use crate::run::directory::RunDirectory;
 use crate::run::filter::FilterKey;
 use crate::run::lists::RunList;
 use crate::run::rows::MergedRows;
-use crate::run::table::Run;
+use crate::run::table::{Run, RunCache};
 use crate::term::{NextIds, TermId};
 
 /// The prefix of all derived tables' names, in every layout version.
@@ -40,7 +40,7 @@ pub(crate) type MetaRows = ReadOnlyTable<&'static str, &'static [u8]>;
 ///
 /// let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
 /// let txn = db.begin_write()?;
-/// reset(&txn, None)?;
+/// reset(&txn, None, [0; 16])?;
 /// txn.commit()?;
 /// let tables = Tables::open(db.begin_read()?, None);
 /// assert_eq!((tables.watermark()?, tables.run_count()?), (None, 0));
@@ -49,6 +49,7 @@ pub(crate) type MetaRows = ReadOnlyTable<&'static str, &'static [u8]>;
 pub struct Tables {
     txn: ReadTransaction,
     seal: Option<Arc<dyn BlockSeal>>,
+    cache: RunCache,
     meta: OnceLock<MetaRows>,
     runs: OnceLock<Vec<Arc<Run>>>,
 }
@@ -65,7 +66,14 @@ impl Tables {
     /// tag when it is read.
     #[must_use]
     pub fn open(txn: ReadTransaction, seal: Option<Arc<dyn BlockSeal>>) -> Self {
-        Self { txn, seal, meta: OnceLock::new(), runs: OnceLock::new() }
+        let (meta, runs) = (OnceLock::new(), OnceLock::new());
+        Self { txn, seal, cache: RunCache::default(), meta, runs }
+    }
+
+    /// Takes what is kept in memory of runs from a cache, which snapshots of one index share.
+    #[must_use]
+    pub fn with_cache(self, cache: &RunCache) -> Self {
+        Self { cache: cache.clone(), ..self }
     }
 
     /// The last grain folded into these tables.
@@ -113,8 +121,9 @@ impl Tables {
             block_seal::check_marks(self.seal.as_deref(), meta)?;
             let directory = RunDirectory::stored(meta)?;
             let tags = BlockTags::new(self.seal.as_ref(), directory.nonce);
-            let runs = directory.runs.into_iter().rev();
-            runs.map(|info| Run::open(&self.txn, info, tags.clone()).map(Arc::new)).collect()
+            let mut runs = Run::open_all(&self.txn, directory, (&tags, &self.cache))?;
+            runs.reverse();
+            Ok(runs)
         });
         runs.map(Vec::as_slice)
     }

@@ -105,7 +105,7 @@ impl Store {
     /// Sets up an empty index in a database.
     pub(crate) fn over(db: Database) -> Self {
         let txn = db.begin_write().unwrap();
-        stamp::reset(&txn, None).unwrap();
+        stamp::reset(&txn, None, [0; 16]).unwrap();
         txn.commit().unwrap();
         let tables = Tables::open(db.begin_read().unwrap(), None);
         let tail = Tail::after(&tables).unwrap();

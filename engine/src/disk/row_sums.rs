@@ -16,7 +16,7 @@ use redb::{
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result};
-use crate::disk::keyring::{Keyring, fill_random};
+use crate::disk::keyring::Keyring;
 use crate::disk::layout::{self, AuditHead, EncryptedEnvelope, RowKey, Stub};
 use crate::disk::vault::Vault;
 
@@ -61,7 +61,7 @@ impl SummedTable {
         Self::ALL.into_iter().filter(|table| !matches!(table, Self::Vectors | Self::VectorRows))
     }
 
-    /// Number of the table in the tokens, apart from the numbers of the lists of the index.
+    /// Number of the table in the tokens.
     pub(crate) const fn number(self) -> u8 {
         FIRST_SUMMED + self as u8
     }
@@ -84,7 +84,7 @@ impl SummedTable {
     }
 }
 
-/// Number of the first table with a sum; the lists of the index are less, or [`u8::MAX`].
+/// Number of the first table with a sum.
 pub(crate) const FIRST_SUMMED: u8 = 0x80;
 
 /// The sums of all tables, 32 bytes each.
@@ -195,6 +195,7 @@ const SEAL: u8 = 0x90;
 const STUB: u8 = 0x91;
 const PLAIN: u8 = 0x92;
 const FILE: u8 = 0x93;
+const INDEX: u8 = 0x94;
 
 /// Writes the seal for what a transaction is about to commit. No table may be open in it.
 ///
@@ -446,8 +447,8 @@ pub(crate) struct IndexSeal {
 }
 
 impl BlockSeal for IndexSeal {
-    fn token(&self, list: u8, key: &[u8], value: &[u8]) -> [u8; 32] {
-        self.vault.keyring().map_or([0; 32], |keyring| keyring.row_token(list, key, value))
+    fn token(&self, place: &[u8], bytes: &[u8]) -> [u8; 32] {
+        self.vault.keyring().map_or([0; 32], |keyring| keyring.row_token(INDEX, place, bytes))
     }
 
     fn seal(&self, body: &[u8]) -> index::Result<Vec<u8>> {
@@ -459,12 +460,5 @@ impl BlockSeal for IndexSeal {
     fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
         let row = RowKey::index_sums(self.epoch);
         self.vault.open(row, sealed).ok().map(std::borrow::Cow::into_owned)
-    }
-
-    fn nonce(&self) -> index::Result<[u8; 16]> {
-        let mut nonce = [0; 16];
-        let filled = fill_random(&mut nonce);
-        filled.map_err(|error| index::Error::of_seal(error.to_string()))?;
-        Ok(nonce)
     }
 }

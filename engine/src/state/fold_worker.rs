@@ -16,8 +16,10 @@ use crate::base::sync::receive_within;
 use crate::base::sync::thread::{self, JoinHandle};
 use crate::disk::database::{DatabaseHandle, LeasedReader, ReplacedDatabase};
 use crate::disk::directory;
+use crate::disk::keyring::fill_random;
 use crate::disk::layout::AuditHead;
-use crate::state::run_merger::{MergeStep, RunMerger, open_tables};
+use crate::disk::vault::Vault;
+use crate::state::run_merger::{MergeStep, RunMerger};
 
 /// Interval at which an idle thread checks for remaining readers of replaced databases.
 const RELEASE_CHECK: Duration = Duration::from_millis(50);
@@ -254,9 +256,7 @@ impl DatabaseHandle {
         let vault = self.vault().clone();
         let made = catch_storage_panic(|| {
             let db = home.options.builder().create(&file)?;
-            in_transaction(&db, Durability::Immediate, |txn| {
-                index::reset(txn, vault.block_seal().as_deref())
-            })?;
+            reset_index(&db, &vault)?;
             Ok(db)
         });
         let made = made.inspect_err(|_| {
@@ -273,9 +273,7 @@ impl DatabaseHandle {
     /// `ERR_IO`.
     pub(crate) fn take_empty(&mut self) -> Result<()> {
         match self.is_in_memory() {
-            true => in_transaction(self, Durability::Immediate, |txn| {
-                index::reset(txn, self.vault().block_seal().as_deref())
-            }),
+            true => reset_index(self, self.vault()),
             false => self.switch_to_copy(),
         }
     }
@@ -288,16 +286,14 @@ fn serve(db: &mut DatabaseHandle, jobs: &Receiver<IndexJob>, finished: &Sender<I
     while let Some(job) = next_job(db, jobs, (&mut merger, finished)) {
         let changed = match job {
             IndexJob::Fold(fold) => {
-                let outcome = apply_change(db, |db| {
-                    merger.make_room(db)?;
-                    fold(db)
-                });
+                let outcome = catch_storage_panic(|| merger.make_room(db));
+                let outcome = outcome.and_then(|()| apply_change(db, &merger, fold));
                 merger.wake();
                 outcome
             }
             IndexJob::Change(change) => {
                 merger.abandon();
-                apply_change(db, change)
+                apply_change(db, &merger, change)
             }
             IndexJob::Detached(work) => {
                 merger.abandon();
@@ -354,12 +350,25 @@ fn next_job(
 /// Changes the index and opens a snapshot of the result.
 fn apply_change(
     db: &mut DatabaseHandle,
-    change: impl FnOnce(&mut DatabaseHandle) -> Result<()>,
+    merger: &RunMerger,
+    change: IndexChange,
 ) -> Result<LeasedReader<Tables>> {
     catch_storage_panic(|| {
         db.close_unread();
         change(db)?;
-        open_tables(db)
+        merger.open_tables(db)
+    })
+}
+
+/// Empties an index.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn reset_index(db: &Database, vault: &Vault) -> Result<()> {
+    let mut nonce = [0; 16];
+    fill_random(&mut nonce)?;
+    in_transaction(db, Durability::Immediate, |txn| {
+        index::reset(txn, vault.block_seal().as_deref(), nonce)
     })
 }
 

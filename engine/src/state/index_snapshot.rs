@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use grainstore_format::ContentAddress;
 use grainstore_index::{self as index, IndexState, Sequence, Tables, Tail};
-use redb::{Durability, ReadableDatabase};
+use redb::ReadableDatabase;
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result, catch_storage_panic};
@@ -17,7 +17,7 @@ use crate::disk::blob::with_fields;
 use crate::disk::database::{DatabaseHandle, LeasedReader};
 use crate::disk::layout::AuditHead;
 use crate::disk::vault::Vault;
-use crate::state::fold_worker::{FoldWorker, in_transaction};
+use crate::state::fold_worker::{FoldWorker, reset_index};
 use crate::state::truth::{LogRow, Truth};
 
 /// A snapshot of the tables, and the tail after it.
@@ -175,7 +175,7 @@ pub(crate) fn usable_tables(
             db.make_empty()?;
             db.take_empty()?;
         } else {
-            in_transaction(db, Durability::Immediate, |txn| index::reset(txn, seal.as_deref()))?;
+            reset_index(db, db.vault())?;
         }
     }
     Ok(db.lease(Tables::open(db.begin_read()?, seal)))

@@ -1,7 +1,9 @@
 //! Merges the runs of the index on the thread that folds, in steps between its jobs: a fold waits for one step at
 //! most, and readers get the merged run as a new snapshot of the tables. Starts no thread and publishes nothing.
 
-use grainstore_index::{MergeGoal, RunMerge, Tables, has_unused_runs, remove_unused_runs};
+use grainstore_index::{
+    MergeGoal, RunCache, RunMerge, Tables, has_unused_runs, remove_unused_runs,
+};
 use redb::{Durability, ReadableDatabase};
 
 use super::fold_worker::in_transaction;
@@ -21,6 +23,7 @@ const MAX_RUNS: usize = 32;
 #[derive(Debug, Default)]
 pub(crate) struct RunMerger {
     state: MergerState,
+    cache: RunCache,
 }
 
 #[derive(Debug, Default)]
@@ -93,7 +96,7 @@ impl RunMerger {
                     self.state = MergerState::Due(goal);
                     return Ok(MergeStep::More);
                 }
-                let tables = open_tables(db)?;
+                let tables = self.open_tables(db)?;
                 self.state = match (RunMerge::of(&tables, goal)?, goal) {
                     (Some(merge), _) => MergerState::Merging(Box::new((merge, tables, goal))),
                     (None, MergeGoal::Few) => MergerState::Resting,
@@ -113,7 +116,7 @@ impl RunMerger {
                     return Ok(MergeStep::More);
                 }
                 self.state = MergerState::Due(*goal);
-                open_tables(db).map(MergeStep::Merged)
+                self.open_tables(db).map(MergeStep::Merged)
             }
         }
     }
@@ -123,7 +126,7 @@ impl RunMerger {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn make_room(&mut self, db: &DatabaseHandle) -> Result<()> {
-        let mut runs = open_tables(db)?.run_count()?;
+        let mut runs = self.open_tables(db)?.run_count()?;
         let mut steps = runs.saturating_sub(SOFT_RUNS).saturating_mul(STEPS_A_RUN);
         while steps > 0 || runs >= MAX_RUNS {
             if !self.is_due() {
@@ -153,11 +156,13 @@ impl RunMerger {
         }
         Ok(())
     }
-}
 
-/// Opens the tables as they are.
-pub(crate) fn open_tables(db: &DatabaseHandle) -> Result<LeasedReader<Tables>> {
-    // Before the snapshot: the seal of an older index checks a newer one anew, and not the reverse.
-    let seal = db.vault().block_seal();
-    Ok(db.lease(Tables::open(db.begin_read()?, seal)))
+    /// Opens the tables as they are.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn open_tables(&self, db: &DatabaseHandle) -> Result<LeasedReader<Tables>> {
+        let seal = db.vault().block_seal();
+        Ok(db.lease(Tables::open(db.begin_read()?, seal).with_cache(&self.cache)))
+    }
 }

@@ -2,7 +2,7 @@
 
 use redb::{ReadableTable, TableDefinition, TableHandle, WriteTransaction};
 
-pub(crate) type Runs = TableDefinition<'static, &'static [u8], &'static [u8]>;
+pub(crate) type Runs = TableDefinition<'static, u64, &'static [u8]>;
 
 /// The numbers of lists, and the bytes of their rows.
 pub(crate) const ALL: (u8, usize) = (0, 18);
@@ -29,29 +29,24 @@ pub(crate) fn edit(
 ) {
     for run in runs(txn) {
         let mut table = txn.open_table(Runs::new(run)).unwrap();
-        let blocks: Vec<(Vec<u8>, Vec<u8>)> = table
-            .range::<&[u8]>([list].as_slice()..[list + 1].as_slice())
-            .unwrap()
-            .map(|row| {
-                row.map(|(key, block)| (key.value().to_vec(), block.value().to_vec())).unwrap()
-            })
+        let first = u64::from(list) << 32;
+        let rows = table.range(first..first + (1 << 32)).unwrap();
+        let blocks: Vec<(u64, Vec<u8>)> = rows
+            .map(|row| row.map(|(key, block)| (key.value(), block.value().to_vec())).unwrap())
             .collect();
         for (key, block) in blocks {
             let is_whole = list == ADDRESSES.0;
-            let (head, mut rows) = decode(&block, (width, is_whole));
+            let mut rows = decode(&block, (width, is_whole));
             if change(&mut rows) {
-                table.insert(key.as_slice(), encode(&head, &rows, is_whole).as_slice()).unwrap();
+                table.insert(key, encode(&rows, is_whole).as_slice()).unwrap();
             }
         }
     }
 }
 
-/// What stands before the rows behind their number, and the rows.
-fn decode(block: &[u8], (width, is_whole): (usize, bool)) -> (Vec<u8>, Vec<Vec<u8>>) {
-    let number = |at: usize| usize::from(u16::from_be_bytes([block[at], block[at + 1]]));
-    let next = if number(2) == 0xffff { 0 } else { number(2) };
-    let (mut at, mut rows) = (4 + next, Vec::<Vec<u8>>::new());
-    for _ in 0..number(0) {
+fn decode(block: &[u8], (width, is_whole): (usize, bool)) -> Vec<Vec<u8>> {
+    let (mut at, mut rows) = (2, Vec::<Vec<u8>>::new());
+    for _ in 0..u16::from_be_bytes([block[0], block[1]]) {
         let shared = if is_whole { 0 } else { usize::from(block[at]) };
         at += usize::from(!is_whole);
         let mut row = rows.last().map_or(Vec::new(), |row| row[..shared].to_vec());
@@ -59,12 +54,11 @@ fn decode(block: &[u8], (width, is_whole): (usize, bool)) -> (Vec<u8>, Vec<Vec<u
         at += width - shared;
         rows.push(row);
     }
-    (block[2..4 + next].to_vec(), rows)
+    rows
 }
 
-fn encode(head: &[u8], rows: &[Vec<u8>], is_whole: bool) -> Vec<u8> {
+fn encode(rows: &[Vec<u8>], is_whole: bool) -> Vec<u8> {
     let mut block = u16::try_from(rows.len()).unwrap().to_be_bytes().to_vec();
-    block.extend_from_slice(head);
     let start = block.len();
     let mut restarts = Vec::new();
     for (number, row) in rows.iter().enumerate() {

@@ -3,8 +3,6 @@
 //! | bytes | content |
 //! |---|---|
 //! | 2 | number of rows |
-//! | 2 | length of the next key; `ffff` in the last block of a list |
-//! | ... | the next key: the first row of the next block of the list |
 //! | ... | the rows |
 //! | 2 each | where every sixteenth row begins, from the first; these stand whole. Not in lists of whole rows |
 //!
@@ -19,15 +17,14 @@ use super::lists::RowForm;
 use crate::error::{Error, Result};
 use crate::varint::{put_varint, take_varint};
 
-/// The bytes of a block with its key that fill one page of redb, beside what that keeps for itself. A block with
-/// one longer row is longer.
+/// The bytes of a block that fill one page of redb, beside its key and what redb keeps for itself. A block with one
+/// longer row is longer.
 const TARGET_BYTES: usize = 4_096 - 24;
 /// A row stands whole after this many.
 const RESTART_ROWS: usize = 16;
 /// The most bytes of a row that are shared with the one before.
 const MAX_SHARED: usize = 255;
-const HEAD_BYTES: usize = 4;
-const NO_KEY: u16 = u16::MAX;
+const HEAD_BYTES: usize = 2;
 
 /// The rows of a block that is being written.
 #[derive(Debug, Default)]
@@ -60,10 +57,8 @@ impl BlockBuilder {
     pub(crate) fn is_full_for(&self, key: &[u8], value: &[u8], reserved: usize) -> bool {
         const LENGTHS: usize = 11;
         let row = key.len().saturating_add(value.len()).saturating_add(LENGTHS);
-        // The key of this block, and that of the next one, which this row may begin.
-        let keys = self.first.len().saturating_add(key.len()).saturating_add(1);
         let restarts = 2 * (self.restarts.len() + 1);
-        let taken = HEAD_BYTES + self.entries.len() + restarts + keys + reserved;
+        let taken = HEAD_BYTES + self.entries.len() + restarts + reserved;
         !self.is_empty() && taken.saturating_add(row) > TARGET_BYTES
     }
 
@@ -96,14 +91,11 @@ impl BlockBuilder {
         self.rows += 1;
     }
 
-    /// Takes the bytes of the block, which the block that begins with `next` follows, and leaves an empty one.
-    pub(crate) fn finish(&mut self, next: Option<&[u8]>) -> Vec<u8> {
+    /// Takes the bytes of the block, and leaves an empty one.
+    pub(crate) fn finish(&mut self) -> Vec<u8> {
         let Self { rows, entries, restarts, .. } = std::mem::replace(self, Self::new(self.form));
         let mut bytes = Vec::with_capacity(TARGET_BYTES.max(entries.len()));
         bytes.extend(u16::try_from(rows).unwrap_or(u16::MAX).to_be_bytes());
-        let length = next.map_or(NO_KEY, |next| u16::try_from(next.len()).unwrap_or(NO_KEY));
-        bytes.extend(length.to_be_bytes());
-        bytes.extend(next.unwrap_or_default());
         bytes.extend(entries);
         bytes.extend(restarts.into_iter().flat_map(u16::to_be_bytes));
         bytes
@@ -115,7 +107,6 @@ impl BlockBuilder {
 pub(crate) struct BlockLayout {
     form: RowForm,
     rows: usize,
-    next: Option<Range<usize>>,
     entries: Range<usize>,
 }
 
@@ -142,11 +133,8 @@ impl BlockLayout {
     }
 
     fn read(bytes: &[u8], form: RowForm) -> Option<Self> {
-        let (head, _) = bytes.split_first_chunk::<HEAD_BYTES>()?;
-        let [a, b, c, d] = *head;
-        let (rows, next) = (usize::from(u16::from_be_bytes([a, b])), u16::from_be_bytes([c, d]));
-        let next = (next != NO_KEY).then(|| HEAD_BYTES..HEAD_BYTES + usize::from(next));
-        let start = next.as_ref().map_or(HEAD_BYTES, |next| next.end);
+        let rows = usize::from(u16::from_be_bytes(*bytes.first_chunk::<HEAD_BYTES>()?));
+        let start = HEAD_BYTES;
         let end = match form {
             RowForm::Whole(width) => {
                 let end = start.checked_add(rows.checked_mul(width)?)?;
@@ -154,12 +142,7 @@ impl BlockLayout {
             }
             _ => bytes.len().checked_sub(2 * rows.div_ceil(RESTART_ROWS))?,
         };
-        (rows > 0 && start < end).then_some(Self { form, rows, next, entries: start..end })
-    }
-
-    /// The first row of the next block of the list.
-    pub(crate) fn next<'b>(&self, bytes: &'b [u8]) -> Option<&'b [u8]> {
-        bytes.get(self.next.clone()?)
+        (rows > 0 && start < end).then_some(Self { form, rows, entries: start..end })
     }
 
     /// Moves to the first row that is not less than `key`; returns `false` if there is none here.
@@ -326,12 +309,12 @@ mod tests {
         for row in [b"aaab", b"aabc", b"abcd"] {
             block.push(row, &[]);
         }
-        let bytes = block.finish(Some(b"b"));
-        let golden = ["0003", "0001", "62", "0061616162", "026263", "01626364", "0000"];
+        let bytes = block.finish();
+        let golden = ["0003", "0061616162", "026263", "01626364", "0000"];
         assert_eq!(hex(&bytes), golden.concat());
         assert!(block.is_empty());
-        let layout = BlockLayout::parse(&bytes, RowForm::Shared(4)).unwrap();
-        assert_eq!(layout.next(&bytes), Some(&b"b"[..]));
+        let rows = rows_of(&bytes, RowForm::Shared(4)).unwrap();
+        assert_eq!(rows.len(), 3);
     }
 
     #[test]
@@ -339,10 +322,10 @@ mod tests {
         let mut block = BlockBuilder::new(RowForm::Valued);
         block.push(b"ab", b"1");
         block.push(b"abc", b"");
-        let bytes = block.finish(None);
+        let bytes = block.finish();
         assert_eq!(
             hex(&bytes),
-            ["0002", "ffff", "00020161 6231", "02010063", "0000"].concat().replace(' ', "")
+            ["0002", "00020161 6231", "02010063", "0000"].concat().replace(' ', "")
         );
         assert_eq!(
             rows_of(&bytes, RowForm::Valued).unwrap(),
@@ -355,8 +338,8 @@ mod tests {
         let mut block = BlockBuilder::new(RowForm::Whole(2));
         block.push(b"ab", &[]);
         block.push(b"ac", &[]);
-        let bytes = block.finish(None);
-        assert_eq!(hex(&bytes), "0002ffff61626163");
+        let bytes = block.finish();
+        assert_eq!(hex(&bytes), "000261626163");
         let rows = [(b"ab".to_vec(), vec![]), (b"ac".to_vec(), vec![])];
         assert_eq!(rows_of(&bytes, RowForm::Whole(2)).unwrap(), rows);
     }
@@ -372,7 +355,7 @@ mod tests {
         let keys: Vec<[u8; 4]> = (0..200_u32).map(|n| (n * 3 + 1).to_be_bytes()).collect();
         let mut block = BlockBuilder::new(form);
         keys.iter().for_each(|key| block.push(key, &[]));
-        let bytes = block.finish(None);
+        let bytes = block.finish();
         let layout = BlockLayout::parse(&bytes, form).unwrap();
         for wanted in 0..=601_u32 {
             let mut row = BlockRow::default();
@@ -393,7 +376,7 @@ mod tests {
         assert!(!block.is_full_for(b"k", &long, 16));
         block.push(b"k", &long);
         assert!(block.is_full_for(b"l", b"", 16));
-        assert_eq!(rows_of(&block.finish(Some(b"l")), RowForm::Valued).unwrap()[0].1, long);
+        assert_eq!(rows_of(&block.finish(), RowForm::Valued).unwrap()[0].1, long);
         let mut block = BlockBuilder::new(RowForm::Shared(27));
         let mut rows = 0_u32;
         loop {
@@ -405,8 +388,8 @@ mod tests {
             block.push(&key, &[]);
             rows += 1;
         }
-        let (first, bytes) = (block.first().len(), block.finish(Some(&[1; 27])).len() + 16);
-        assert!((3_900..=4_096 - 16).contains(&(first + 1 + bytes)), "{bytes}");
+        let bytes = block.finish().len() + 16;
+        assert!((4_000..=4_096 - 24).contains(&bytes), "{bytes}");
     }
 
     #[test]
@@ -415,7 +398,7 @@ mod tests {
         for key in [&b"ab"[..], b"abc", b"b"] {
             block.push(key, b"value");
         }
-        let bytes = block.finish(Some(b"c"));
+        let bytes = block.finish();
         for end in 0..bytes.len() {
             let _ = rows_of(&bytes[..end], RowForm::Valued);
             let _ = rows_of(&bytes[..end], RowForm::Shared(9));

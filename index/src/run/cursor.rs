@@ -29,7 +29,8 @@ impl RunCursor {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<bool> {
-        if !self.covers(key) {
+        let is_here = self.block.as_ref().is_some_and(|at| self.run.covers(self.list, at, key));
+        if !is_here {
             self.block = self.run.block_for(self.list, key)?;
         }
         let Some(block) = &self.block else { return Ok(false) };
@@ -60,15 +61,6 @@ impl RunCursor {
     pub(crate) fn value(&self) -> &[u8] {
         let block = self.block.as_ref();
         block.and_then(|block| block.bytes().get(self.row.value.clone())).unwrap_or_default()
-    }
-
-    /// Returns `true` if a row would stand in the block the cursor is in.
-    fn covers(&self, key: &[u8]) -> bool {
-        self.block.as_ref().is_some_and(|block| {
-            let first = block.key.get(1..).unwrap_or_default();
-            let next = block.layout.next(block.bytes());
-            first <= key && next.is_none_or(|next| key < next)
-        })
     }
 
     fn next_block(&mut self) -> Result<bool> {
@@ -157,7 +149,7 @@ impl OrderKeys {
                     return Ok(Some(rank));
                 }
                 let start = row_of(first, list.width().unwrap_or_default());
-                if block.key.get(1..).is_none_or(|row| row <= start) {
+                if run.covers(*list, block, start) {
                     return Ok(None);
                 }
                 let Some(before) = run.block_before(*list, block)? else { return Ok(None) };

@@ -2,7 +2,7 @@
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 16 | random bytes of an encrypted store, which bind blocks to this index; zeros otherwise |
+//! | 16 | random bytes of this index, which tell its runs from those of another one |
 //! | 4 | number of the next run |
 //! | each run: 4 | its number |
 //! | 4 | the only namespace of its grains; 0 if there are several |
@@ -21,7 +21,7 @@ use crate::term::TermId;
 pub(crate) const RUN_PREFIX: &str = "index.run.";
 
 /// Key of a block (see [`table`](super::table)) -> block.
-pub(crate) type RunTableDefinition<'n> = TableDefinition<'n, &'static [u8], &'static [u8]>;
+pub(crate) type RunTableDefinition<'n> = TableDefinition<'n, u64, &'static [u8]>;
 
 const RUN_BYTES: usize = 8 + 8 * RunList::COUNT;
 

@@ -4,6 +4,7 @@
 //! A run is a redb table of blocks of about a page, each with the sorted rows of one list. Modules:
 //! - `lists`: the lists of a run and the form of their rows
 //! - `block`: the bytes of a block
+//! - `fences`: where the blocks begin
 //! - `filter`: which addresses and terms a run may have
 //! - `directory`: the runs of an index and their figures, one row of the table `index.meta`
 //! - `table`: a run that is read; `cursor`: its rows in order
@@ -13,6 +14,7 @@
 pub(crate) mod block;
 pub(crate) mod cursor;
 pub(crate) mod directory;
+pub(crate) mod fences;
 pub(crate) mod filter;
 pub(crate) mod lists;
 pub(crate) mod rows;

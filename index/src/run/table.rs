@@ -1,36 +1,90 @@
 //! A run that is read: its blocks, each checked against its tag in an encrypted store.
 //!
-//! The key of a block is the number of its list and its first row; the first block of a list has the number alone,
-//! so that every row of the list falls into one block. A block says which one follows: none can be taken out unseen.
-//! The filter stands under the number [`FILTER_KEY`].
+//! The key of a block is the number of its list, then its number in the list ([`block_key`]). [`FILTER_KEY`] and
+//! [`FENCES_KEY`] stand behind them.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use redb::{AccessGuard, ReadOnlyTable, ReadTransaction};
 
 use super::block::{BlockLayout, damaged};
-use super::directory::{RunInfo, RunTableDefinition};
+use super::directory::{RunDirectory, RunInfo, RunTableDefinition};
+use super::fences::Fences;
 use super::filter::{self, FilterKey};
 use super::lists::RunList;
 use crate::block_seal::{BlockTags, TAG_BYTES};
 use crate::error::Result;
 use crate::term::TermId;
 
-/// The first byte of the key of the filter, in place of a list.
-pub(crate) const FILTER_KEY: [u8; 1] = [0xff];
+/// Key of the filter.
+pub(crate) const FILTER_KEY: u64 = u64::MAX - 1;
+/// Key of the fences.
+pub(crate) const FENCES_KEY: u64 = u64::MAX;
+
+/// The bytes that may stand behind a block.
+pub(crate) const RESERVED_BYTES: usize = TAG_BYTES;
 
 /// A run in a read snapshot.
 pub(crate) struct Run {
     pub(crate) info: RunInfo,
-    blocks: ReadOnlyTable<&'static [u8], &'static [u8]>,
+    blocks: ReadOnlyTable<u64, &'static [u8]>,
     tags: BlockTags,
-    filter: OnceLock<Arc<[u8]>>,
+    parts: Arc<RunParts>,
+}
+
+/// What is kept in memory of a run, which never changes.
+#[derive(Debug, Default)]
+struct RunParts {
+    filter: OnceLock<Vec<u8>>,
+    fences: OnceLock<Fences>,
+}
+
+/// What is kept in memory of the runs that several snapshots have in common. Cheap to clone.
+///
+/// ```
+/// # use grainstore_index::reset;
+/// # use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
+/// # let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
+/// # let txn = db.begin_write()?;
+/// # reset(&txn, None, [0; 16])?;
+/// # txn.commit()?;
+/// use grainstore_index::{RunCache, Tables};
+///
+/// let cache = RunCache::default();
+/// // Snapshots of `db`, one after the other.
+/// for _ in 0..2 {
+///     let tables = Tables::open(db.begin_read()?, None).with_cache(&cache);
+///     assert_eq!(tables.run_count()?, 0);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct RunCache {
+    /// By the random bytes of the index and the number of the run.
+    parts: Arc<Mutex<BTreeMap<([u8; 16], u32), Arc<RunParts>>>>,
+}
+
+impl RunCache {
+    /// What is kept of each of these runs, from now on of no others.
+    fn parts_of(&self, directory: &RunDirectory) -> Vec<Arc<RunParts>> {
+        let mut kept = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = BTreeMap::new();
+        let parts = directory.runs.iter().map(|run| {
+            let key = (directory.nonce, run.number);
+            let parts = used.entry(key).or_insert_with(|| kept.remove(&key).unwrap_or_default());
+            Arc::clone(parts)
+        });
+        let parts = parts.collect();
+        *kept = used;
+        parts
+    }
 }
 
 /// A block, checked.
 pub(crate) struct Block {
-    /// The key it stands under.
-    pub(crate) key: Vec<u8>,
+    /// Its number in its list.
+    pub(crate) number: u32,
     pub(crate) layout: BlockLayout,
     bytes: AccessGuard<'static, &'static [u8]>,
     length: usize,
@@ -44,13 +98,21 @@ impl Block {
 }
 
 impl Run {
-    /// Opens a run of a snapshot.
+    /// Opens the runs of a snapshot, the oldest first.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if there is none; `ERR_IO`.
-    pub(crate) fn open(txn: &ReadTransaction, info: RunInfo, tags: BlockTags) -> Result<Self> {
-        let blocks = txn.open_table(RunTableDefinition::new(&info.table()))?;
-        Ok(Self { info, blocks, tags, filter: OnceLock::new() })
+    /// `ERR_INTEGRITY` if there is none of one; `ERR_IO`.
+    pub(crate) fn open_all(
+        txn: &ReadTransaction,
+        directory: RunDirectory,
+        (tags, cache): (&BlockTags, &RunCache),
+    ) -> Result<Vec<Arc<Self>>> {
+        let parts = cache.parts_of(&directory);
+        let runs = directory.runs.into_iter().zip(parts).map(|(info, parts)| {
+            let blocks = txn.open_table(RunTableDefinition::new(&info.table()))?;
+            Ok(Arc::new(Self { info, blocks, tags: tags.clone(), parts }))
+        });
+        runs.collect()
     }
 
     /// Returns `false` if the run does not have this address or term.
@@ -58,12 +120,11 @@ impl Run {
     /// # Errors
     /// `ERR_INTEGRITY` if its filter is missing or was changed; `ERR_IO`.
     pub(crate) fn may_have(&self, key: FilterKey) -> Result<bool> {
-        if let Some(filter) = self.filter.get() {
+        if let Some(filter) = self.parts.filter.get() {
             return Ok(filter::may_have(filter, key));
         }
-        let row = self.blocks.get(FILTER_KEY.as_slice())?.ok_or_else(damaged)?;
-        let bytes = self.tags.checked(self.info.number, &FILTER_KEY, row.value())?;
-        Ok(filter::may_have(self.filter.get_or_init(|| bytes.into()), key))
+        let bytes = self.part(FILTER_KEY)?;
+        Ok(filter::may_have(self.parts.filter.get_or_init(|| bytes), key))
     }
 
     /// The block of a list that a row falls into; `None` if the list has no rows here.
@@ -74,15 +135,8 @@ impl Run {
         if self.info.rows_of(list) == 0 {
             return Ok(None);
         }
-        let (first, last) = ([list.number()], block_key(list, row));
-        let mut blocks = self.blocks.range::<&[u8]>(first.as_slice()..=last.as_slice())?;
-        let (key, block) = blocks.next_back().ok_or_else(damaged)??;
-        let block = self.checked(list, key.value().to_vec(), block)?;
-        match block.layout.next(block.bytes()).is_none_or(|next| row < next) {
-            true => Ok(Some(block)),
-            // The block it falls into was taken out.
-            false => Err(damaged()),
-        }
+        let number = self.fences()?.block_of(list, row).ok_or_else(damaged)?;
+        self.block(list, number).map(Some)
     }
 
     /// The block of a list that follows another one; `None` after the last.
@@ -90,10 +144,9 @@ impl Run {
     /// # Errors
     /// As [`Run::block_for`].
     pub(crate) fn block_after(&self, list: RunList, block: &Block) -> Result<Option<Block>> {
-        let Some(next) = block.layout.next(block.bytes()) else { return Ok(None) };
-        let key = block_key(list, next);
-        let next = self.blocks.get(key.as_slice())?.ok_or_else(damaged)?;
-        self.checked(list, key, next).map(Some)
+        let next = block.number.saturating_add(1);
+        let is_there = next < self.fences()?.blocks_of(list);
+        is_there.then(|| self.block(list, next)).transpose()
     }
 
     /// The block of a list that comes before another one; `None` before the first.
@@ -101,18 +154,14 @@ impl Run {
     /// # Errors
     /// As [`Run::block_for`].
     pub(crate) fn block_before(&self, list: RunList, block: &Block) -> Result<Option<Block>> {
-        let first = [list.number()];
-        if block.key == first {
-            return Ok(None);
-        }
-        let mut blocks = self.blocks.range::<&[u8]>(first.as_slice()..block.key.as_slice())?;
-        let (key, before) = blocks.next_back().ok_or_else(damaged)??;
-        let before = self.checked(list, key.value().to_vec(), before)?;
-        let next = before.layout.next(before.bytes());
-        if next != block.key.get(1..) {
-            return Err(damaged());
-        }
-        Ok(Some(before))
+        let before = block.number.checked_sub(1);
+        before.map(|before| self.block(list, before)).transpose()
+    }
+
+    /// Returns `true` if a row falls into this block of a list.
+    pub(crate) fn covers(&self, list: RunList, block: &Block, row: &[u8]) -> bool {
+        let fences = self.parts.fences.get();
+        fences.is_some_and(|fences| fences.covers(list, block.number, row))
     }
 
     /// The namespace 0 of a row stands for the only one of the run, which has no rows under 0.
@@ -123,25 +172,29 @@ impl Run {
         }
     }
 
-    fn checked(
-        &self,
-        list: RunList,
-        key: Vec<u8>,
-        bytes: AccessGuard<'static, &'static [u8]>,
-    ) -> Result<Block> {
-        let checked = self.tags.checked(self.info.number, &key, bytes.value())?;
+    fn fences(&self) -> Result<&Fences> {
+        if let Some(fences) = self.parts.fences.get() {
+            return Ok(fences);
+        }
+        let fences = Fences::read(self.part(FENCES_KEY)?).ok_or_else(damaged)?;
+        Ok(self.parts.fences.get_or_init(|| fences))
+    }
+
+    fn part(&self, key: u64) -> Result<Vec<u8>> {
+        let row = self.blocks.get(key)?.ok_or_else(damaged)?;
+        Ok(self.tags.checked((self.info.number, key), row.value())?.to_vec())
+    }
+
+    fn block(&self, list: RunList, number: u32) -> Result<Block> {
+        let key = block_key(list, number);
+        let bytes = self.blocks.get(key)?.ok_or_else(damaged)?;
+        let checked = self.tags.checked((self.info.number, key), bytes.value())?;
         let (length, layout) = (checked.len(), BlockLayout::parse(checked, list.form())?);
-        Ok(Block { key, layout, bytes, length })
+        Ok(Block { number, layout, bytes, length })
     }
 }
 
-/// The key of the block of a list that begins with a row.
-pub(crate) fn block_key(list: RunList, row: &[u8]) -> Vec<u8> {
-    let mut key = Vec::with_capacity(row.len().saturating_add(1));
-    key.push(list.number());
-    key.extend_from_slice(row);
-    key
+/// The key of a block: the list in the upper half, its number there in the lower.
+pub(crate) fn block_key(list: RunList, number: u32) -> u64 {
+    u64::from(list.number()) << 32 | u64::from(number)
 }
-
-/// The bytes that may stand behind a block.
-pub(crate) const RESERVED_BYTES: usize = TAG_BYTES;

@@ -112,21 +112,17 @@ fn runs_answer_as_the_tail_does_before_and_after_they_are_merged() {
 struct Seal;
 
 impl BlockSeal for Seal {
-    fn token(&self, list: u8, key: &[u8], value: &[u8]) -> [u8; 32] {
-        Sha256::new().chain_update([list]).chain_update(key).chain_update(value).finalize().into()
+    fn token(&self, place: &[u8], bytes: &[u8]) -> [u8; 32] {
+        Sha256::new().chain_update(place).chain_update(bytes).finalize().into()
     }
 
     fn seal(&self, body: &[u8]) -> Result<Vec<u8>> {
-        Ok([&self.token(99, &[], body)[..], body].concat())
+        Ok([&self.token(&[], body)[..], body].concat())
     }
 
     fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
         let (token, body) = sealed.split_first_chunk::<32>()?;
-        (*token == self.token(99, &[], body)).then(|| body.to_vec())
-    }
-
-    fn nonce(&self) -> Result<[u8; 16]> {
-        Ok([7; 16])
+        (*token == self.token(&[], body)).then(|| body.to_vec())
     }
 }
 
@@ -142,7 +138,7 @@ fn tables_of(store: &Store) -> Tables {
 fn sealed_store() -> Store {
     let mut store = Store::new();
     let txn = store.db.begin_write().unwrap();
-    reset(&txn, Some(&Seal)).unwrap();
+    reset(&txn, Some(&Seal), [7; 16]).unwrap();
     txn.commit().unwrap();
     store.tables = tables_of(&store);
     store.tail = Tail::after(&store.tables).unwrap();
@@ -161,13 +157,13 @@ fn sealed_store() -> Store {
 }
 
 /// The keys of the blocks of a run.
-fn keys(store: &Store, run: &str) -> Vec<Vec<u8>> {
+fn keys(store: &Store, run: &str) -> Vec<u64> {
     let rows = store.db.begin_read().unwrap().open_table(RunTableDefinition::new(run)).unwrap();
-    rows.iter().unwrap().map(|row| row.unwrap().0.value().to_vec()).collect()
+    rows.iter().unwrap().map(|row| row.unwrap().0.value()).collect()
 }
 
 /// Changes a block (`None` takes it out), looks whether that is noticed, and puts it back.
-fn is_noticed(store: &Store, run: &str, key: &[u8], changed: Option<&[u8]>) -> bool {
+fn is_noticed(store: &Store, run: &str, key: u64, changed: Option<&[u8]>) -> bool {
     let put = |value: Option<&[u8]>| {
         let txn = store.db.begin_write().unwrap();
         let mut rows = txn.open_table(RunTableDefinition::new(run)).unwrap();
@@ -197,11 +193,11 @@ fn a_block_that_somebody_changes_moves_or_takes_out_is_noticed() {
     let (first, second) = ("index.run.00000001", "index.run.00000002");
     let blocks = keys(&store, first);
     assert!(blocks.len() > 15, "{}", blocks.len());
-    let read = |run: &str, key: &[u8]| {
+    let read = |run: &str, key: u64| {
         let rows = store.db.begin_read().unwrap().open_table(RunTableDefinition::new(run)).unwrap();
         rows.get(key).unwrap().map(|value| value.value().to_vec())
     };
-    for (at, key) in blocks.iter().enumerate() {
+    for (at, key) in blocks.iter().copied().enumerate() {
         let block = read(first, key).unwrap();
         assert!(is_noticed(&store, first, key, None), "block {at} is gone");
         for byte in [0, 3, block.len() / 2, block.len() - 1] {
@@ -209,7 +205,7 @@ fn a_block_that_somebody_changes_moves_or_takes_out_is_noticed() {
             flipped[byte] ^= 1;
             assert!(is_noticed(&store, first, key, Some(&flipped)), "block {at}, byte {byte}");
         }
-        let other = &blocks[(at + 1) % blocks.len()];
+        let other = blocks[(at + 1) % blocks.len()];
         assert!(is_noticed(&store, first, key, read(first, other).as_deref()), "moved to {at}");
         if let Some(of_other) = read(second, key) {
             assert!(is_noticed(&store, first, key, Some(&of_other)), "block {at} of another run");
@@ -251,8 +247,8 @@ fn sealed_runs_are_merged_and_stay_sealed() {
     }
     assert_eq!(rows(), before);
     assert_eq!(tables_of(&store).run_count().unwrap(), 1);
-    let key = keys(&store, "index.run.00000003")[1].clone();
-    assert!(is_noticed(&store, "index.run.00000003", &key, None));
+    let key = keys(&store, "index.run.00000003")[1];
+    assert!(is_noticed(&store, "index.run.00000003", key, None));
 }
 
 #[test]

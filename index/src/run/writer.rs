@@ -4,24 +4,27 @@ use redb::Table;
 
 use super::block::BlockBuilder;
 use super::directory::RunInfo;
+use super::fences::Fences;
 use super::filter::{FilterBuilder, FilterKey};
 use super::lists::RunList;
-use super::table::{FILTER_KEY, RESERVED_BYTES, block_key};
+use super::table::{FENCES_KEY, FILTER_KEY, RESERVED_BYTES, block_key};
 use crate::block_seal::BlockTags;
 use crate::error::{Error, Result};
 use crate::term::TermId;
 
+/// The longest key of a term is shorter than this.
+const MAX_KEY_BYTES: usize = 1_024;
+
 /// The table of a run, open for writing.
-pub(crate) type RunRows<'t> = Table<'t, &'static [u8], &'static [u8]>;
+pub(crate) type RunRows<'t> = Table<'t, u64, &'static [u8]>;
 
 /// The state of a run that is being written, also between the transactions that write it.
 pub(crate) struct RunWriter {
     info: RunInfo,
     tags: BlockTags,
     list: Option<RunList>,
-    /// True until a block of the list is written.
-    is_first: bool,
     block: BlockBuilder,
+    fences: Fences,
     filter: FilterBuilder,
     /// Bytes written so far.
     written: usize,
@@ -39,8 +42,8 @@ impl RunWriter {
             info: RunInfo { number, namespace, rows: [0; RunList::COUNT] },
             tags,
             list: None,
-            is_first: true,
             block: BlockBuilder::default(),
+            fences: Fences::default(),
             filter: FilterBuilder::for_entries(entries),
             written: 0,
         }
@@ -67,15 +70,15 @@ impl RunWriter {
         (key, value): (&[u8], &[u8]),
     ) -> Result<()> {
         if self.list != Some(list) {
-            self.flush(rows, None)?;
-            (self.list, self.is_first) = (Some(list), true);
+            self.flush(rows)?;
+            self.list = Some(list);
             self.block = BlockBuilder::new(list.form());
         }
-        if list.width().is_some_and(|width| width != key.len()) {
+        if list.width().is_some_and(|width| width != key.len()) || key.len() > MAX_KEY_BYTES {
             return Err(Error::integrity("a row of the index has another width than its list"));
         }
         if self.block.is_full_for(key, value, RESERVED_BYTES) {
-            self.flush(rows, Some(key))?;
+            self.flush(rows)?;
         }
         self.block.push(key, value);
         match list {
@@ -92,27 +95,27 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Writes what is left, and the filter.
+    /// Writes what is left, the filter and the fences.
     ///
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn finish(mut self, rows: &mut RunRows<'_>) -> Result<RunInfo> {
-        self.flush(rows, None)?;
-        let filter = self.filter.finish();
-        let filter = self.tags.tagged(self.info.number, &FILTER_KEY, filter);
-        rows.insert(FILTER_KEY.as_slice(), filter.as_slice())?;
+        self.flush(rows)?;
+        let parts =
+            [(FILTER_KEY, self.filter.finish()), (FENCES_KEY, self.fences.bytes().to_vec())];
+        for (key, part) in parts {
+            rows.insert(key, self.tags.tagged((self.info.number, key), part).as_slice())?;
+        }
         Ok(self.info)
     }
 
-    /// Writes the block, which the one that begins with `next` follows.
-    fn flush(&mut self, rows: &mut RunRows<'_>, next: Option<&[u8]>) -> Result<()> {
+    /// Writes the block.
+    fn flush(&mut self, rows: &mut RunRows<'_>) -> Result<()> {
         let Some(list) = self.list.filter(|_| !self.block.is_empty()) else { return Ok(()) };
-        let first = if self.is_first { &[][..] } else { self.block.first() };
-        let key = block_key(list, first);
-        self.is_first = false;
-        let block = self.tags.tagged(self.info.number, &key, self.block.finish(next));
+        let key = block_key(list, self.fences.add(list, self.block.first()));
+        let block = self.tags.tagged((self.info.number, key), self.block.finish());
         self.written = self.written.saturating_add(block.len());
-        rows.insert(key.as_slice(), block.as_slice())?;
+        rows.insert(key, block.as_slice())?;
         Ok(())
     }
 }

@@ -279,7 +279,7 @@ fn run(txn: &WriteTransaction, random: &mut Random) -> Option<String> {
 /// Edits, removes or moves blocks of the index.
 fn blocks(txn: &WriteTransaction, random: &mut Random) -> Option<String> {
     let run = run(txn, random)?;
-    Some(format!("{run}: {}", of_bytes(txn, &run, random)?))
+    Some(format!("{run}: {}", numbered(txn, &run, random)?))
 }
 
 /// Does something to the files of a store. Says what, or that nothing came of it.
@@ -647,16 +647,15 @@ fn a_posting_without_the_key_is_refused_and_the_index_made_anew() {
     let db = redb::Database::open(dir.path().join("index.redb")).unwrap();
     let txn = db.begin_write().unwrap();
     // The list of subjects and relations.
-    const LIST: u8 = 5;
+    const LIST: u64 = 5 << 32;
     let runs = (0..99).map(|number| run(&txn, &mut Random::new(number)).unwrap());
     for run in runs.collect::<BTreeSet<_>>() {
-        let mut blocks = txn.open_table(TableDefinition::<&[u8], &[u8]>::new(&run)).unwrap();
-        let Some(block) = blocks.get([LIST].as_slice()).unwrap().map(|row| row.value().to_vec())
-        else {
+        let mut blocks = txn.open_table(TableDefinition::<u64, &[u8]>::new(&run)).unwrap();
+        let Some(block) = blocks.get(LIST).unwrap().map(|row| row.value().to_vec()) else {
             continue;
         };
         let edited = [&block[..block.len() - 1], &[block[block.len() - 1] ^ 1]].concat();
-        blocks.insert([LIST].as_slice(), edited.as_slice()).unwrap();
+        blocks.insert(LIST, edited.as_slice()).unwrap();
     }
     txn.commit().unwrap();
     drop(db);

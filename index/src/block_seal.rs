@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use redb::ReadableTable;
+use twox_hash::XxHash64;
 
 use crate::error::{Error, Result};
 use crate::meta::{HISTORY, NEXT_IDS, RUNS, WATERMARK};
@@ -13,7 +14,7 @@ use crate::meta::{HISTORY, NEXT_IDS, RUNS, WATERMARK};
 /// and of the runs, as a [`BlockSeal`] seals them.
 pub const SEALED_MARKS: &str = "sealed";
 
-/// Bytes of the tag behind a block.
+/// Bytes of the tag behind a block; a checksum takes the first eight.
 pub(crate) const TAG_BYTES: usize = 16;
 
 /// Computes the tags of blocks, and seals what the index is made of, under a key of the store.
@@ -30,6 +31,7 @@ pub(crate) const TAG_BYTES: usize = 16;
 ///     fn token(&self, _: &[u8], _: &[u8]) -> [u8; 32] { [7; 32] }
 ///     fn seal(&self, body: &[u8]) -> Result<Vec<u8>> { Ok(body.to_vec()) }
 ///     fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> { Some(sealed.to_vec()) }
+///     fn nonce(&self) -> Result<[u8; 16]> { Ok([7; 16]) }
 /// }
 /// # let db = Database::builder().create_with_backend(InMemoryBackend::new())?;
 /// # let txn = db.begin_write()?;
@@ -51,9 +53,16 @@ pub trait BlockSeal: Send + Sync {
 
     /// Decrypts it; `None` for bytes that this store did not seal, or sealed for an index it no longer uses.
     fn open(&self, sealed: &[u8]) -> Option<Vec<u8>>;
+
+    /// Random bytes, which tell the blocks of a run from those of every other one.
+    ///
+    /// # Errors
+    /// `ERR_IO` if the system has none.
+    fn nonce(&self) -> Result<[u8; 16]>;
 }
 
-/// Makes and checks the tags of the blocks of one index; in a plain store blocks have none.
+/// Makes and checks the tags of the blocks of one run. In a plain store a block has a checksum in place of a tag, which
+/// is compared when the run is merged or checked.
 #[derive(Clone, Default)]
 pub(crate) struct BlockTags {
     seal: Option<Arc<dyn BlockSeal>>,
@@ -61,35 +70,63 @@ pub(crate) struct BlockTags {
 }
 
 impl BlockTags {
-    /// The tags of the index with these random bytes.
+    /// The tags of a run that has these random bytes.
     pub(crate) fn new(seal: Option<&Arc<dyn BlockSeal>>, nonce: [u8; 16]) -> Self {
         Self { seal: seal.cloned(), nonce }
     }
 
-    /// Appends the tag of bytes of a run that stand under a key.
-    pub(crate) fn tagged(&self, place: (u32, u64), mut bytes: Vec<u8>) -> Vec<u8> {
-        if let Some(seal) = &self.seal {
-            let tag = self.tag(&**seal, place, &bytes);
-            bytes.extend(tag);
-        }
+    /// The tags of a new run.
+    ///
+    /// # Errors
+    /// `ERR_IO` if the system has no random bytes.
+    pub(crate) fn fresh(seal: Option<&Arc<dyn BlockSeal>>) -> Result<Self> {
+        let nonce = seal.map_or(Ok([0; 16]), |seal| seal.nonce())?;
+        Ok(Self::new(seal, nonce))
+    }
+
+    /// The random bytes of the run.
+    pub(crate) fn nonce(&self) -> [u8; 16] {
+        self.nonce
+    }
+
+    /// Appends the tag of bytes that stand under a key.
+    pub(crate) fn tagged(&self, key: u64, mut bytes: Vec<u8>) -> Vec<u8> {
+        let tag = self.tag(key, &bytes);
+        bytes.extend(tag);
         bytes
     }
 
-    /// The bytes without their tag.
+    /// The bytes without their tag; a checksum is compared if `verifies`.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if the tag does not fit.
-    pub(crate) fn checked<'b>(&self, place: (u32, u64), stored: &'b [u8]) -> Result<&'b [u8]> {
-        let Some(seal) = &self.seal else { return Ok(stored) };
+    /// `ERR_INTEGRITY` if it does not fit.
+    pub(crate) fn checked<'b>(
+        &self,
+        key: u64,
+        stored: &'b [u8],
+        verifies: bool,
+    ) -> Result<&'b [u8]> {
         let (bytes, tag) = stored.split_last_chunk::<TAG_BYTES>().ok_or_else(damaged)?;
-        match self.tag(&**seal, place, bytes) == *tag {
+        if self.seal.is_none() && !verifies {
+            return Ok(bytes);
+        }
+        match self.tag(key, bytes) == *tag {
             true => Ok(bytes),
+            false if self.seal.is_none() => {
+                Err(Error::integrity("a block of the index has changed"))
+            }
             false => Err(damaged()),
         }
     }
 
-    fn tag(&self, seal: &dyn BlockSeal, (run, key): (u32, u64), bytes: &[u8]) -> [u8; TAG_BYTES] {
-        let place = [&self.nonce[..], &run.to_be_bytes(), &key.to_be_bytes()].concat();
+    fn tag(&self, key: u64, bytes: &[u8]) -> [u8; TAG_BYTES] {
+        let Some(seal) = &self.seal else {
+            let mut tag = [0; TAG_BYTES];
+            let checksum = XxHash64::oneshot(key, bytes).to_be_bytes();
+            tag.iter_mut().zip(checksum).for_each(|(to, byte)| *to = byte);
+            return tag;
+        };
+        let place = [&self.nonce[..], &key.to_be_bytes()].concat();
         seal.token(&place, bytes).first_chunk().copied().unwrap_or_default()
     }
 }

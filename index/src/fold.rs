@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use redb::WriteTransaction;
+use redb::{ReadableTableMetadata, WriteTransaction};
 
 use crate::block_seal::{self, BlockSeal, BlockTags};
 use crate::error::{Error, Result};
@@ -87,7 +87,7 @@ pub fn fold(
     if !is_folded {
         let mut directory = RunDirectory::stored(&rows)?;
         let number = directory.take_number()?;
-        let tags = BlockTags::new(seal, directory.nonce);
+        let tags = BlockTags::fresh(seal)?;
         directory.runs.push(write_run(txn, part, number, tags)?);
         directory.store(&mut rows)?;
         meta::set_next_ids(&mut rows, &part.next_ids)?;
@@ -135,6 +135,9 @@ fn write_run(
         RunWriter::new(number, namespace, tags, u64::try_from(entries).unwrap_or(u64::MAX));
     let name = table_name(number);
     let mut rows = txn.open_table(RunTableDefinition::new(&name))?;
+    if !rows.is_empty()? {
+        return Err(Error::integrity("there is a run of this number"));
+    }
     for key in &postings {
         let Some((list, row)) = key.split_first() else { continue };
         let Some(def) = POSTING_LISTS.get(usize::from(*list)) else {

@@ -107,8 +107,8 @@ fn store_of(log: &[(Note, Step)]) -> Store {
                 store.tail.drop_frozen();
             }
             Step::Fold => store.fold().unwrap(),
-            Step::MergeFew => store.merge(MergeGoal::Few, 1),
-            Step::MergeAll => store.merge(MergeGoal::One, 1 << 20),
+            Step::MergeFew => store.merge(MergeGoal::SizeTiered, 1),
+            Step::MergeAll => store.merge(MergeGoal::WhenIdle, 1 << 20),
             Step::Rebuild => store = rebuilt(store, &log[..=index]),
         }
     }
@@ -349,7 +349,7 @@ proptest! {
         let mut rebuilt = rebuilt(stepwise, &log);
         rebuilt.fold().unwrap();
         prop_assert_eq!(rebuilt.dump(), rows.clone());
-        rebuilt.merge(MergeGoal::One, 64);
+        rebuilt.merge(MergeGoal::WhenIdle, 64);
         prop_assert_eq!(rebuilt.dump(), rows.clone());
         rebuilt.fold().unwrap();
         prop_assert_eq!(rebuilt.dump(), rows);

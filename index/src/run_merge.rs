@@ -19,14 +19,11 @@ use crate::term::TermId;
 /// Which runs of an index are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MergeGoal {
-    /// Those that are not twice as large as what comes behind them: few runs, and each row is written a logarithmic
+    /// Those that are not twice as large as the next smaller one: few runs, and each row is written a logarithmic
     /// number of times. While grains keep coming.
-    Few,
-    /// All but a run that is eight times as large as the others together, and those into one. While nothing else
-    /// is to do.
-    Rest,
-    /// All into one.
-    One,
+    SizeTiered,
+    /// Those that are not eight times as large as all smaller ones together. While nothing else is to do.
+    WhenIdle,
 }
 
 /// The blocks of a run that is no longer used, that one step of [`remove_unused_runs`] takes out.
@@ -63,7 +60,7 @@ const REMOVED_BLOCKS: usize = 1_024;
 /// // Two grains were folded into `db`, one after the other.
 /// let tables = Tables::open(db.begin_read()?, None);
 /// assert_eq!(tables.run_count()?, 2);
-/// if let Some(mut merge) = RunMerge::of(&tables, MergeGoal::Few)? {
+/// if let Some(mut merge) = RunMerge::of(&tables, MergeGoal::SizeTiered, &[])? {
 ///     loop {
 ///         let txn = db.begin_write()?;
 ///         let done = merge.step(&txn, 1 << 20)?;
@@ -76,7 +73,6 @@ const REMOVED_BLOCKS: usize = 1_024;
 /// ```
 pub struct RunMerge {
     inputs: Vec<Arc<Run>>,
-    tags: BlockTags,
     seal: Option<Arc<dyn BlockSeal>>,
     writer: Option<RunWriter>,
     /// The lists that are not merged yet, the next one last.
@@ -92,22 +88,40 @@ impl std::fmt::Debug for RunMerge {
 }
 
 impl RunMerge {
-    /// The merge that is due; `None` if there is none.
+    /// The merge that is due; `None` if there is none. Runs that other merges read are left out.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub fn of(tables: &Tables, goal: MergeGoal) -> Result<Option<Self>> {
-        let runs = tables.runs()?;
+    pub fn of(tables: &Tables, goal: MergeGoal, others: &[&Self]) -> Result<Option<Self>> {
+        let is_read = |run: &Run| {
+            let mut inputs = others.iter().flat_map(|other| &other.inputs);
+            inputs.any(|input| input.info.number == run.info.number)
+        };
+        let runs: Vec<&Arc<Run>> = tables.runs()?.iter().filter(|run| !is_read(run)).collect();
         let sizes: Vec<u64> = runs.iter().map(|run| run.info.size()).collect();
         let chosen = runs_to_merge(&sizes, goal);
         if chosen.len() < 2 {
             return Ok(None);
         }
-        let inputs = chosen.into_iter().filter_map(|at| runs.get(at)).map(Arc::clone).collect();
+        let inputs = chosen.into_iter().filter_map(|at| runs.get(at).copied().cloned()).collect();
         let mut lists: Vec<RunList> = RunList::all().collect();
         lists.reverse();
-        let (tags, seal) = (tables.tags()?, tables.seal());
-        Ok(Some(Self { inputs, tags, seal, writer: None, lists, rows: None }))
+        Ok(Some(Self { inputs, seal: tables.seal(), writer: None, lists, rows: None }))
+    }
+
+    /// The bytes it will write, at most.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub fn bytes(&self) -> Result<u64> {
+        let mut runs = self.inputs.iter();
+        runs.try_fold(0_u64, |sum, run| Ok(sum.saturating_add(run.bytes()?)))
+    }
+
+    /// The name of the table of the new run, once it was begun.
+    #[must_use]
+    pub fn table(&self) -> Option<String> {
+        self.writer.as_ref().map(|writer| table_name(writer.number()))
     }
 
     /// Writes about so many bytes. Returns `true` if the merge is done: then the next snapshot reads the new run. The
@@ -123,6 +137,9 @@ impl RunMerge {
         let end = writer.written().saturating_add(bytes);
         let name = table_name(writer.number());
         let mut rows = txn.open_table(RunTableDefinition::new(&name))?;
+        if writer.written() == 0 && !rows.is_empty()? {
+            return Err(Error::integrity("there is a run of this number"));
+        }
         while writer.written() < end {
             let Some(merged) = &mut self.rows else {
                 let Some(list) = self.lists.pop() else {
@@ -150,20 +167,22 @@ impl RunMerge {
     /// Takes a number for the new run.
     fn begin(&self, txn: &WriteTransaction) -> Result<RunWriter> {
         let mut meta = txn.open_table(META)?;
+        block_seal::check_marks(self.seal.as_deref(), &meta)?;
         let mut directory = RunDirectory::stored(&meta)?;
         let number = directory.take_number()?;
         directory.store(&mut meta)?;
         block_seal::seal_marks(self.seal.as_deref(), &mut meta)?;
-        let entries = self.inputs.iter().fold(0_u64, |sum, run| {
-            let of = |list| run.info.rows_of(list);
-            sum.saturating_add(of(RunList::TERMS)).saturating_add(of(RunList::ADDRESSES))
-        });
-        let namespace = only_namespace(&self.inputs);
-        Ok(RunWriter::new(number, namespace, self.tags.clone(), entries))
+        let entries = self.inputs.iter().try_fold(0_u64, |sum, run| {
+            let entries = [run.max_rows(RunList::TERMS)?, run.max_rows(RunList::ADDRESSES)?];
+            Ok::<_, Error>(entries.into_iter().fold(sum, u64::saturating_add))
+        })?;
+        let tags = BlockTags::fresh(self.seal.as_ref())?;
+        Ok(RunWriter::new(number, only_namespace(&self.inputs), tags, entries))
     }
 
     fn replace_inputs(&self, txn: &WriteTransaction, info: RunInfo) -> Result<()> {
         let mut meta = txn.open_table(META)?;
+        block_seal::check_marks(self.seal.as_deref(), &meta)?;
         let mut directory = RunDirectory::stored(&meta)?;
         let before = directory.runs.len();
         let is_input = |run: &RunInfo| self.inputs.iter().any(|input| input.info == *run);
@@ -191,8 +210,7 @@ fn runs_to_merge(sizes: &[u64], goal: MergeGoal) -> Vec<usize> {
     let size_of = |at: &usize| sizes.get(*at).copied().unwrap_or_default();
     places.sort_by_key(size_of);
     let count = match goal {
-        MergeGoal::One => places.len(),
-        MergeGoal::Few => {
+        MergeGoal::SizeTiered => {
             let sizes: Vec<u64> = places.iter().map(size_of).collect();
             let is_due = |pair: &[u64]| matches!(pair, [a, b] if *b < a.saturating_mul(2));
             // The largest that is due, and what is smaller; then what is not twice as large as these together.
@@ -211,11 +229,15 @@ fn runs_to_merge(sizes: &[u64], goal: MergeGoal) -> Vec<usize> {
                 }
             }
         }
-        MergeGoal::Rest => {
-            let rest = places.iter().rev().skip(1);
-            let rest = rest.fold(0_u64, |sum, at| sum.saturating_add(size_of(at)));
-            let largest = places.last().map_or(0, size_of);
-            places.len() - usize::from(rest.saturating_mul(8) < largest)
+        MergeGoal::WhenIdle => {
+            let (mut smaller, mut count) = (0_u64, 0);
+            for (at, size) in places.iter().map(size_of).enumerate() {
+                if at > 0 && size <= smaller.saturating_mul(8) {
+                    count = at.saturating_add(1);
+                }
+                smaller = smaller.saturating_add(size);
+            }
+            count
         }
     };
     places.truncate(count);
@@ -224,13 +246,14 @@ fn runs_to_merge(sizes: &[u64], goal: MergeGoal) -> Vec<usize> {
 }
 
 /// Takes out runs that are no longer used, or that a merge left unfinished, some blocks at a time. Returns `true` if
-/// nothing is left to take out. Not to be called while a [`RunMerge`] is unfinished.
+/// nothing is left to take out. The tables of merges under way are left.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub fn remove_unused_runs(txn: &WriteTransaction) -> Result<bool> {
+pub fn remove_unused_runs(txn: &WriteTransaction, merges: &[&RunMerge]) -> Result<bool> {
     let used = RunDirectory::stored(&txn.open_table(META)?)?;
-    let used: Vec<String> = used.runs.iter().map(RunInfo::table).collect();
+    let written = merges.iter().filter_map(|merge| merge.table());
+    let used: Vec<String> = used.runs.iter().map(RunInfo::table).chain(written).collect();
     let unused = txn.list_tables()?.map(|table| table.name().to_owned());
     let unused =
         unused.into_iter().find(|name| name.starts_with(RUN_PREFIX) && !used.contains(name));
@@ -253,10 +276,11 @@ pub fn remove_unused_runs(txn: &WriteTransaction) -> Result<bool> {
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub fn has_unused_runs(txn: &redb::ReadTransaction) -> Result<bool> {
+pub fn has_unused_runs(txn: &redb::ReadTransaction, merges: &[&RunMerge]) -> Result<bool> {
     let used = RunDirectory::stored(&txn.open_table(META)?)?;
     let tables = txn.list_tables()?.filter(|table| table.name().starts_with(RUN_PREFIX)).count();
-    Ok(tables > used.runs.len())
+    let written = merges.iter().filter(|merge| merge.table().is_some()).count();
+    Ok(tables > used.runs.len().saturating_add(written))
 }
 
 #[cfg(test)]
@@ -266,17 +290,18 @@ mod tests {
     #[test]
     fn runs_that_are_not_twice_as_large_as_what_comes_behind_are_merged() {
         for (sizes, goal, expected) in [
-            (vec![], MergeGoal::Few, vec![]),
-            (vec![10], MergeGoal::Few, vec![]),
-            (vec![10, 10], MergeGoal::Few, vec![0, 1]),
-            (vec![20, 10], MergeGoal::Few, vec![]),
-            (vec![80, 40, 5, 9], MergeGoal::Few, vec![2, 3]),
-            (vec![80, 27, 5, 9], MergeGoal::Few, vec![0, 1, 2, 3]),
-            (vec![70, 70, 70, 20], MergeGoal::Few, vec![0, 1, 2, 3]),
-            (vec![80, 4, 2], MergeGoal::Rest, vec![1, 2]),
-            (vec![80, 4], MergeGoal::Rest, vec![1]),
-            (vec![80, 4, 6], MergeGoal::Rest, vec![0, 1, 2]),
-            (vec![80, 1], MergeGoal::One, vec![0, 1]),
+            (vec![], MergeGoal::SizeTiered, vec![]),
+            (vec![10], MergeGoal::SizeTiered, vec![]),
+            (vec![10, 10], MergeGoal::SizeTiered, vec![0, 1]),
+            (vec![20, 10], MergeGoal::SizeTiered, vec![]),
+            (vec![80, 40, 5, 9], MergeGoal::SizeTiered, vec![2, 3]),
+            (vec![80, 27, 5, 9], MergeGoal::SizeTiered, vec![0, 1, 2, 3]),
+            (vec![70, 70, 70, 20], MergeGoal::SizeTiered, vec![0, 1, 2, 3]),
+            (vec![80, 4, 2], MergeGoal::WhenIdle, vec![1, 2]),
+            (vec![80, 4], MergeGoal::WhenIdle, vec![]),
+            (vec![80, 4, 6], MergeGoal::WhenIdle, vec![0, 1, 2]),
+            (vec![1_000, 100, 1], MergeGoal::WhenIdle, vec![]),
+            (vec![1_000, 100, 13], MergeGoal::WhenIdle, vec![1, 2]),
         ] {
             assert_eq!(runs_to_merge(&sizes, goal), expected, "{sizes:?} {goal:?}");
         }
@@ -288,7 +313,7 @@ mod tests {
         for _ in 0..4_096 {
             sizes.push(1);
             loop {
-                let chosen = runs_to_merge(&sizes, MergeGoal::Few);
+                let chosen = runs_to_merge(&sizes, MergeGoal::SizeTiered);
                 if chosen.len() < 2 {
                     break;
                 }

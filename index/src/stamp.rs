@@ -4,7 +4,7 @@
 
 use redb::{ReadTransaction, TableHandle, WriteTransaction};
 
-use crate::block_seal::{self, BlockSeal, BlockTags};
+use crate::block_seal::{self, BlockSeal};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys;
 use crate::meta::{META, STAMP, next_ids, set_next_ids, stamp, watermark};
@@ -91,8 +91,7 @@ fn stored_state(txn: &ReadTransaction, seal: Option<&dyn BlockSeal>) -> Result<I
     }
     next_ids(&meta)?;
     block_seal::check_marks(seal, &meta)?;
-    let unused = (&BlockTags::default(), &RunCache::default());
-    Run::open_all(txn, RunDirectory::stored(&meta)?, unused)?;
+    Run::open_all(txn, RunDirectory::stored(&meta)?, (None, &RunCache::default()))?;
     Ok(IndexState::Ready(watermark(&meta)?))
 }
 

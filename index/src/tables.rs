@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use redb::{ReadOnlyTable, ReadTransaction};
 
-use crate::block_seal::{self, BlockSeal, BlockTags};
+use crate::block_seal::{self, BlockSeal};
 use crate::error::{Error, Result};
 use crate::layout;
 use crate::merge::SortedInput;
@@ -120,8 +120,8 @@ impl Tables {
             let meta = self.meta()?;
             block_seal::check_marks(self.seal.as_deref(), meta)?;
             let directory = RunDirectory::stored(meta)?;
-            let tags = BlockTags::new(self.seal.as_ref(), directory.nonce);
-            let mut runs = Run::open_all(&self.txn, directory, (&tags, &self.cache))?;
+            let with = (self.seal.as_ref(), &self.cache);
+            let mut runs = Run::open_all(&self.txn, directory, with)?;
             runs.reverse();
             Ok(runs)
         });
@@ -130,11 +130,6 @@ impl Tables {
 
     pub(crate) fn seal(&self) -> Option<Arc<dyn BlockSeal>> {
         self.seal.clone()
-    }
-
-    /// What makes the tags of blocks of this index.
-    pub(crate) fn tags(&self) -> Result<BlockTags> {
-        Ok(BlockTags::new(self.seal.as_ref(), RunDirectory::stored(self.meta()?)?.nonce))
     }
 
     /// The row of the term with this key; `None` if it is not in the tables.
@@ -234,14 +229,9 @@ impl Tables {
     pub fn check_blocks(&self) -> Result<()> {
         for run in self.runs()? {
             for list in RunList::all() {
-                let mut cursor = RunCursor::new(run, list);
-                let (mut rows, mut more) = (0_u64, cursor.seek(&[])?);
-                while more {
-                    rows = rows.saturating_add(1);
-                    more = cursor.advance()?;
-                }
-                if rows != run.info.rows_of(list) {
-                    return Err(Error::integrity("a run of the index lacks rows"));
+                let mut rows = MergedRows::of(std::slice::from_ref(run), list, false)?;
+                while rows.least().is_some() {
+                    rows.advance()?;
                 }
             }
         }

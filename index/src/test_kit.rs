@@ -153,7 +153,7 @@ impl Store {
     /// Merges runs as far as the goal goes, in steps of so many bytes.
     pub(crate) fn merge(&mut self, goal: MergeGoal, bytes: usize) {
         self.reopen();
-        while let Some(mut merge) = RunMerge::of(&self.tables, goal).unwrap() {
+        while let Some(mut merge) = RunMerge::of(&self.tables, goal, &[]).unwrap() {
             loop {
                 let txn = self.db.begin_write().unwrap();
                 let done = merge.step(&txn, bytes).unwrap();
@@ -166,7 +166,7 @@ impl Store {
         }
         loop {
             let txn = self.db.begin_write().unwrap();
-            let done = remove_unused_runs(&txn).unwrap();
+            let done = remove_unused_runs(&txn, &[]).unwrap();
             txn.commit().unwrap();
             if done {
                 break;

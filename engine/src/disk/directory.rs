@@ -59,6 +59,20 @@ pub(crate) fn scratch_path(path: &Path, number: u64) -> PathBuf {
     path.join(format!("{VERIFY_PREFIX}{number}{UNFINISHED_DATABASE_SUFFIX}"))
 }
 
+/// Returns the bytes that are free on the disk of a file; `None` where the system does not say.
+pub(crate) fn free_bytes(file: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let free = rustix::fs::statvfs(file).ok()?;
+        Some(free.f_bavail.saturating_mul(free.f_frsize))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        None
+    }
+}
+
 /// Path of a file that probes for free space.
 pub(crate) fn probe_path(path: &Path, number: u32) -> PathBuf {
     path.join(format!("{PROBE_PREFIX}{number}{UNFINISHED_DATABASE_SUFFIX}"))

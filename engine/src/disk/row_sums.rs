@@ -16,7 +16,7 @@ use redb::{
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result};
-use crate::disk::keyring::Keyring;
+use crate::disk::keyring::{Keyring, fill_random};
 use crate::disk::layout::{self, AuditHead, EncryptedEnvelope, RowKey, Stub};
 use crate::disk::vault::Vault;
 
@@ -460,5 +460,12 @@ impl BlockSeal for IndexSeal {
     fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
         let row = RowKey::index_sums(self.epoch);
         self.vault.open(row, sealed).ok().map(std::borrow::Cow::into_owned)
+    }
+
+    fn nonce(&self) -> index::Result<[u8; 16]> {
+        let mut nonce = [0; 16];
+        let filled = fill_random(&mut nonce);
+        filled.map_err(|error| index::Error::of_seal(error.to_string()))?;
+        Ok(nonce)
     }
 }

@@ -147,7 +147,7 @@ impl Store {
         let StoreMeta { cursor_key, token_key, switch, chain } = meta;
         let notes = Arc::new(ReadNotes::default());
         let active_rules = Arc::new(ActiveRules::new(rules, db.vault().keyring().is_some()));
-        let (view, folder) = first_view(&db, index)?;
+        let (view, folder) = first_view(&db, index, options.read_only)?;
         let shared: SharedView = Arc::new(RwLock::new(Some(Arc::clone(&view))));
         let backlog = Arc::new(Backlog::default());
         let counters = (options.count_access && !options.read_only)
@@ -345,11 +345,15 @@ impl StoreSettings {
 }
 
 /// Checks the truth, brings the index up to date, and starts the fold worker. Returns the first view.
-fn first_view(db: &DatabaseHandle, mut index: DatabaseHandle) -> Result<(Arc<View>, FoldWorker)> {
+fn first_view(
+    db: &DatabaseHandle,
+    mut index: DatabaseHandle,
+    read_only: bool,
+) -> Result<(Arc<View>, FoldWorker)> {
     let truth = Arc::new(Truth::open(db)?);
     truth.check_rows(SummedTable::at_opening())?;
     let mut indexed = IndexSnapshot::new(usable_tables(&mut index, &truth)?)?;
-    let mut folder = FoldWorker::start(index)?;
+    let mut folder = FoldWorker::start(index, !read_only)?;
     indexed.catch_up(&truth, &mut folder)?;
     Ok((Arc::new(View::new(truth, indexed)), folder))
 }

@@ -25,7 +25,7 @@ use crate::state::run_merger::{MergeStep, RunMerger};
 const RELEASE_CHECK: Duration = Duration::from_millis(50);
 
 /// Time without a job after which runs are merged that would wait while grains keep coming.
-const REST_AFTER: Duration = Duration::from_secs(1);
+const IDLE_AFTER: Duration = Duration::from_secs(1);
 
 /// A change of the index between two snapshots of it.
 type IndexChange = Box<dyn FnOnce(&mut DatabaseHandle) -> Result<()> + Send>;
@@ -36,9 +36,9 @@ enum IndexJob {
     Fold(IndexChange),
     /// Changes the index otherwise, with the same result.
     Change(IndexChange),
-    /// Leaves the tables as they are, and sends its result itself. It may replace the database.
-    Detached(Box<dyn FnOnce(&mut DatabaseHandle) + Send>),
-    /// The same, and the database stays.
+    /// Puts another database in the place of this one, and sends its result itself.
+    Replace(Box<dyn FnOnce(&mut DatabaseHandle) + Send>),
+    /// Leaves the tables as they are, and sends its result itself.
     Read(Box<dyn FnOnce(&mut DatabaseHandle) + Send>),
 }
 
@@ -67,17 +67,19 @@ impl Drop for FoldWorker {
 }
 
 impl FoldWorker {
-    /// Starts the thread for this database.
+    /// Starts the thread for this database. Runs are merged when they are many, and otherwise if
+    /// `merges_when_idle`.
     ///
     /// # Errors
     /// `ERR_IO` if the system cannot create a thread.
-    pub(crate) fn start(db: DatabaseHandle) -> Result<Self> {
+    pub(crate) fn start(db: DatabaseHandle, merges_when_idle: bool) -> Result<Self> {
         let (jobs, incoming) = channel();
         let (finished, done) = channel();
         let thread =
             thread::Builder::new().name("grainstore-folder".to_owned()).spawn(move || {
                 let mut db = db;
-                serve(&mut db, &incoming, &finished);
+                let merger = RunMerger::new(merges_when_idle);
+                serve(&mut db, &incoming, (merger, &finished));
                 db.close()
             })?;
         Ok(Self { jobs: Some(jobs), done, thread: Some(thread), busy: false })
@@ -170,16 +172,18 @@ impl FoldWorker {
         &mut self,
         work: impl FnOnce(&mut DatabaseHandle) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.detached(IndexJob::Detached, work)
+        self.detached(IndexJob::Read, work)
     }
 
-    /// Merges all runs into one, and waits for it. Takes the outcome of a job that was begun before.
+    /// As [`aside`](Self::aside), for work that puts another database in the place of this one.
     ///
     /// # Errors
-    /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub(crate) fn merge_all(&mut self) -> Result<LeasedReader<Tables>> {
-        self.begin(Box::new(|db| RunMerger::default().merge_all(db)))?;
-        self.wait()
+    /// As [`aside`](Self::aside).
+    pub(crate) fn replace<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut DatabaseHandle) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.detached(IndexJob::Replace, work)
     }
 
     fn detached<T: Send + 'static>(
@@ -280,22 +284,29 @@ impl DatabaseHandle {
 }
 
 /// Does jobs until the handle is dropped, and merges runs in between.
-fn serve(db: &mut DatabaseHandle, jobs: &Receiver<IndexJob>, finished: &Sender<IndexOutcome>) {
-    let mut merger = RunMerger::default();
-    merger.wake();
+fn serve(
+    db: &mut DatabaseHandle,
+    jobs: &Receiver<IndexJob>,
+    (mut merger, finished): (RunMerger, &Sender<IndexOutcome>),
+) {
     while let Some(job) = next_job(db, jobs, (&mut merger, finished)) {
         let changed = match job {
             IndexJob::Fold(fold) => {
-                let outcome = catch_storage_panic(|| merger.make_room(db));
-                let outcome = outcome.and_then(|()| apply_change(db, &merger, fold));
-                merger.wake();
+                let room = catch_storage_panic(|| merger.make_room(db));
+                let sent =
+                    room.map_or_else(|error| finished.send(IndexOutcome::Merged(Err(error))), Ok);
+                if sent.is_err() {
+                    break;
+                }
+                let outcome = apply_change(db, &merger, fold);
+                merger.run_added();
                 outcome
             }
             IndexJob::Change(change) => {
                 merger.abandon();
                 apply_change(db, &merger, change)
             }
-            IndexJob::Detached(work) => {
+            IndexJob::Replace(work) => {
                 merger.abandon();
                 work(db);
                 continue;
@@ -333,15 +344,15 @@ fn next_job(
             }
             continue;
         }
-        let patience = match (db.has_replaced(), merger.is_resting()) {
+        let patience = match (db.has_replaced(), merger.waits_for_idleness()) {
             (true, _) => RELEASE_CHECK,
-            (false, true) => REST_AFTER,
+            (false, true) => IDLE_AFTER,
             (false, false) => return jobs.recv().ok(),
         };
         match receive_within(jobs, patience) {
             Ok(job) => return Some(job),
             Err(RecvTimeoutError::Timeout) if db.has_replaced() => db.close_unread(),
-            Err(RecvTimeoutError::Timeout) => merger.rest(),
+            Err(RecvTimeoutError::Timeout) => merger.set_idle(),
             Err(RecvTimeoutError::Disconnected) => return None,
         }
     }

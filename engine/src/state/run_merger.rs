@@ -6,42 +6,49 @@ use grainstore_index::{
 };
 use redb::{Durability, ReadableDatabase};
 
-use super::fold_worker::in_transaction;
 use crate::base::error::Result;
 use crate::disk::database::{DatabaseHandle, LeasedReader};
+use crate::disk::directory;
 
 /// Bytes that a step writes.
 const STEP_BYTES: usize = 1 << 20;
+/// Bytes after which what was written is made durable: redb keeps pages it freed until then.
+const MAX_VOLATILE_BYTES: usize = 64 << 20;
 /// Runs from which a fold is held up by some steps of merging, more of them the more runs there are.
 const SOFT_RUNS: usize = 12;
 /// Steps for each run beyond that.
 const STEPS_A_RUN: usize = 4;
 /// Runs that there never are more of.
 const MAX_RUNS: usize = 32;
+/// Free bytes of the disk that a merge leaves beside what it writes.
+const MIN_FREE_BYTES: u64 = 64 << 20;
 
 /// What is to be done about the runs.
-#[derive(Debug, Default)]
 pub(crate) struct RunMerger {
-    state: MergerState,
+    next: NextMerge,
+    /// Merges under way, each of other runs and smaller than the one before; the last one goes on first.
+    merges: Vec<(RunMerge, LeasedReader<Tables>)>,
     cache: RunCache,
+    /// Bytes written since the last durable commit of a step.
+    volatile: usize,
+    /// False for the index of a store that is only read: what is merged there takes memory, and is lost.
+    merges_when_idle: bool,
 }
 
-#[derive(Debug, Default)]
-enum MergerState {
-    /// Nothing was folded since the last merge of this goal ended.
-    #[default]
-    Idle,
-    /// Runs that are no longer used are to be taken out, then those of this goal to be merged.
-    Due(MergeGoal),
-    /// A merge is under way over this snapshot.
-    Merging(Box<(RunMerge, LeasedReader<Tables>, MergeGoal)>),
-    /// Nothing more is to be merged while grains keep coming.
-    Resting,
+/// The goal of the next merge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NextMerge {
+    /// A run was added: size-tiered.
+    SizeTiered,
+    /// No size-tiered merge is due; what is left over is merged when there is nothing else to do.
+    WhenIdle { is_idle: bool },
+    /// Nothing, until a run is added.
+    Nothing,
 }
 
 /// The outcome of a step.
 pub(crate) enum MergeStep {
-    /// Nothing was to do, until the next fold or until [`RunMerger::rest`].
+    /// Nothing is to do, until the next fold or until [`RunMerger::set_idle`].
     Nothing,
     /// More is to do.
     More,
@@ -50,109 +57,85 @@ pub(crate) enum MergeStep {
 }
 
 impl RunMerger {
-    /// Notes that a run was added, or that the index was opened.
-    pub(crate) fn wake(&mut self) {
-        if !matches!(self.state, MergerState::Merging(_)) {
-            self.state = MergerState::Due(MergeGoal::Few);
+    /// The merger of an index that was just opened: it begins once there is nothing else to do, or else once a run
+    /// is added.
+    pub(crate) fn new(merges_when_idle: bool) -> Self {
+        Self {
+            next: NextMerge::WhenIdle { is_idle: false },
+            merges: Vec::new(),
+            cache: RunCache::default(),
+            volatile: 0,
+            merges_when_idle,
         }
     }
 
-    /// Notes that there is nothing else to do: what is left over may be merged further.
-    pub(crate) fn rest(&mut self) {
-        if matches!(self.state, MergerState::Resting) {
-            self.state = MergerState::Due(MergeGoal::Rest);
+    /// Notes that a run was added.
+    pub(crate) fn run_added(&mut self) {
+        self.next = NextMerge::SizeTiered;
+    }
+
+    /// Notes that there was nothing else to do for a while.
+    pub(crate) fn set_idle(&mut self) {
+        if let NextMerge::WhenIdle { is_idle } = &mut self.next {
+            *is_idle = true;
         }
     }
 
-    /// Gives up a merge that is under way, since the index may be another one now.
+    /// Gives up the merges under way, since the index is another one now.
     pub(crate) fn abandon(&mut self) {
-        self.state = MergerState::Due(MergeGoal::Few);
+        self.merges.clear();
+        self.next = NextMerge::SizeTiered;
     }
 
     /// Returns `true` if [`step`](Self::step) has something to do.
     pub(crate) fn is_due(&self) -> bool {
-        matches!(self.state, MergerState::Due(_) | MergerState::Merging(_))
+        let is_next = match self.next {
+            NextMerge::SizeTiered => true,
+            NextMerge::WhenIdle { is_idle } => is_idle,
+            NextMerge::Nothing => false,
+        };
+        is_next || !self.merges.is_empty()
     }
 
-    /// Returns `true` if [`rest`](Self::rest) would give it something to do.
-    pub(crate) fn is_resting(&self) -> bool {
-        matches!(self.state, MergerState::Resting)
+    /// Returns `true` if [`set_idle`](Self::set_idle) would give it something to do.
+    pub(crate) fn waits_for_idleness(&self) -> bool {
+        self.merges_when_idle && matches!(self.next, NextMerge::WhenIdle { is_idle: false })
     }
 
     /// Does a part of what is due.
     ///
     /// # Errors
-    /// `ERR_IO`, `ERR_INTEGRITY`: the merge is given up then, until the next fold.
+    /// `ERR_IO`, `ERR_INTEGRITY`: the merges are given up then, until the next fold.
     pub(crate) fn step(&mut self, db: &DatabaseHandle) -> Result<MergeStep> {
-        match std::mem::take(&mut self.state) {
-            MergerState::Idle => Ok(MergeStep::Nothing),
-            MergerState::Resting => {
-                self.state = MergerState::Resting;
-                Ok(MergeStep::Nothing)
-            }
-            MergerState::Due(goal) => {
-                if has_unused_runs(&db.begin_read()?)? {
-                    in_transaction(db, Durability::None, |txn| remove_unused_runs(txn).map(drop))?;
-                    self.state = MergerState::Due(goal);
-                    return Ok(MergeStep::More);
-                }
-                let tables = self.open_tables(db)?;
-                self.state = match (RunMerge::of(&tables, goal)?, goal) {
-                    (Some(merge), _) => MergerState::Merging(Box::new((merge, tables, goal))),
-                    (None, MergeGoal::Few) => MergerState::Resting,
-                    (None, _) => MergerState::Idle,
-                };
-                Ok(MergeStep::More)
-            }
-            MergerState::Merging(mut merging) => {
-                let (merge, _, goal) = &mut *merging;
-                let mut is_done = false;
-                in_transaction(db, Durability::None, |txn| {
-                    is_done = merge.step(txn, STEP_BYTES)?;
-                    Ok(())
-                })?;
-                if !is_done {
-                    self.state = MergerState::Merging(merging);
-                    return Ok(MergeStep::More);
-                }
-                self.state = MergerState::Due(*goal);
-                self.open_tables(db).map(MergeStep::Merged)
-            }
-        }
+        let step = match self.next {
+            NextMerge::Nothing | NextMerge::WhenIdle { is_idle: false } => self.continue_merge(db),
+            NextMerge::SizeTiered => self.begin(db, MergeGoal::SizeTiered),
+            NextMerge::WhenIdle { is_idle: true } => self.begin(db, MergeGoal::WhenIdle),
+        };
+        step.inspect_err(|_| {
+            self.merges.clear();
+            self.next = NextMerge::Nothing;
+        })
     }
 
     /// Merges before a fold adds a run, if there are many: the more there are, the longer.
     ///
     /// # Errors
-    /// `ERR_IO`, `ERR_INTEGRITY`.
+    /// As [`step`](Self::step).
     pub(crate) fn make_room(&mut self, db: &DatabaseHandle) -> Result<()> {
         let mut runs = self.open_tables(db)?.run_count()?;
-        let mut steps = runs.saturating_sub(SOFT_RUNS).saturating_mul(STEPS_A_RUN);
-        while steps > 0 || runs >= MAX_RUNS {
-            if !self.is_due() {
-                self.state = MergerState::Due(MergeGoal::Few);
-            }
-            match self.step(db)? {
-                MergeStep::Merged(tables) => runs = tables.run_count()?,
-                MergeStep::More => {}
-                MergeStep::Nothing => break,
-            }
-            if self.is_resting() {
-                break;
+        if runs <= SOFT_RUNS {
+            return Ok(());
+        }
+        if self.merges.is_empty() {
+            self.next = NextMerge::SizeTiered;
+        }
+        let mut steps = (runs - SOFT_RUNS).saturating_mul(STEPS_A_RUN);
+        while (steps > 0 || runs >= MAX_RUNS) && self.is_due() {
+            if let MergeStep::Merged(tables) = self.step(db)? {
+                runs = tables.run_count()?;
             }
             steps = steps.saturating_sub(1);
-        }
-        Ok(())
-    }
-
-    /// Merges all runs into one.
-    ///
-    /// # Errors
-    /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub(crate) fn merge_all(&mut self, db: &DatabaseHandle) -> Result<()> {
-        self.state = MergerState::Due(MergeGoal::One);
-        while self.is_due() {
-            self.step(db)?;
         }
         Ok(())
     }
@@ -165,4 +148,62 @@ impl RunMerger {
         let seal = db.vault().block_seal();
         Ok(db.lease(Tables::open(db.begin_read()?, seal).with_cache(&self.cache)))
     }
+
+    /// Takes out runs that are no longer used, or begins the merge that is due beside those under way.
+    fn begin(&mut self, db: &DatabaseHandle, goal: MergeGoal) -> Result<MergeStep> {
+        let others: Vec<&RunMerge> = self.merges.iter().map(|(merge, _)| merge).collect();
+        if has_unused_runs(&db.begin_read()?, &others)? {
+            let mut txn = db.begin_write()?;
+            txn.set_quick_repair(true);
+            remove_unused_runs(&txn, &others)?;
+            txn.set_durability(Durability::None)?;
+            txn.commit()?;
+            return Ok(MergeStep::More);
+        }
+        let tables = self.open_tables(db)?;
+        match RunMerge::of(&tables, goal, &others)? {
+            Some(merge) => {
+                self.next = NextMerge::Nothing;
+                if has_room(db, merge.bytes()?)? {
+                    self.merges.push((merge, tables));
+                }
+            }
+            None if goal == MergeGoal::SizeTiered && self.merges.is_empty() => {
+                self.next = NextMerge::WhenIdle { is_idle: false };
+            }
+            None => self.next = NextMerge::Nothing,
+        }
+        Ok(MergeStep::More)
+    }
+
+    /// Goes on with the last merge that was begun.
+    fn continue_merge(&mut self, db: &DatabaseHandle) -> Result<MergeStep> {
+        let Some((merge, _)) = self.merges.last_mut() else { return Ok(MergeStep::Nothing) };
+        let mut txn = db.begin_write()?;
+        txn.set_quick_repair(true);
+        let is_done = merge.step(&txn, STEP_BYTES)?;
+        self.volatile = self.volatile.saturating_add(STEP_BYTES);
+        let is_durable = is_done || self.volatile >= MAX_VOLATILE_BYTES;
+        txn.set_durability(if is_durable { Durability::Immediate } else { Durability::None })?;
+        txn.commit()?;
+        if is_durable {
+            self.volatile = 0;
+        }
+        if !is_done {
+            return Ok(MergeStep::More);
+        }
+        self.merges.pop();
+        self.next = NextMerge::SizeTiered;
+        self.open_tables(db).map(MergeStep::Merged)
+    }
+}
+
+/// Returns `true` if the disk has room for so many bytes more. A disk that fills up during a merge would end all
+/// writing, which a merge is not worth.
+fn has_room(db: &DatabaseHandle, bytes: u64) -> Result<bool> {
+    if db.is_in_memory() {
+        return Ok(true);
+    }
+    let free = directory::free_bytes(&db.database_file()?.file);
+    Ok(free.is_none_or(|free| free >= bytes.saturating_mul(2).saturating_add(MIN_FREE_BYTES)))
 }

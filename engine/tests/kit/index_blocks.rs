@@ -1,6 +1,7 @@
 //! The blocks of the index of a closed store, read and written without the library.
 
 use redb::{ReadableTable, TableDefinition, TableHandle, WriteTransaction};
+use twox_hash::XxHash64;
 
 pub(crate) type Runs = TableDefinition<'static, u64, &'static [u8]>;
 
@@ -21,7 +22,8 @@ pub(crate) fn runs(txn: &WriteTransaction) -> Vec<&'static str> {
     runs.into_iter().map(|name| &*name.leak()).collect()
 }
 
-/// Changes the rows of each block of a list that `change` says it has changed. Without a key: tags are not made anew.
+/// Changes the rows of each block of a list that `change` says it has changed. For a plain store: a block
+/// has a checksum.
 pub(crate) fn edit(
     txn: &WriteTransaction,
     (list, width): (u8, usize),
@@ -38,7 +40,11 @@ pub(crate) fn edit(
             let is_whole = list == ADDRESSES.0;
             let mut rows = decode(&block, (width, is_whole));
             if change(&mut rows) {
-                table.insert(key, encode(&rows, is_whole).as_slice()).unwrap();
+                let mut block = encode(&rows, is_whole);
+                let checksum = XxHash64::oneshot(key, &block);
+                block.extend(checksum.to_be_bytes());
+                block.extend([0; 8]);
+                table.insert(key, block.as_slice()).unwrap();
             }
         }
     }

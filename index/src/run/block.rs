@@ -48,6 +48,11 @@ impl BlockBuilder {
         self.rows == 0
     }
 
+    /// The last row, of the block before if this one is empty.
+    pub(crate) fn last(&self) -> &[u8] {
+        &self.last
+    }
+
     /// The first row.
     pub(crate) fn first(&self) -> &[u8] {
         &self.first
@@ -64,7 +69,7 @@ impl BlockBuilder {
 
     /// Appends a row; rows ascend.
     pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) {
-        let is_whole = matches!(self.form, RowForm::Whole(_));
+        let is_whole = matches!(self.form, RowForm::Fixed(_));
         let mut shared = 0;
         if !is_whole && self.rows.is_multiple_of(RESTART_ROWS) {
             // A block is full long before its rows take so many bytes, unless there is only one.
@@ -79,7 +84,7 @@ impl BlockBuilder {
         if !is_whole {
             self.entries.push(u8::try_from(shared).unwrap_or(u8::MAX));
         }
-        if self.form == RowForm::Valued {
+        if self.form == RowForm::KeyValue {
             for length in [rest.len(), value.len()] {
                 put_varint(&mut self.entries, u32::try_from(length).unwrap_or(u32::MAX));
             }
@@ -93,7 +98,9 @@ impl BlockBuilder {
 
     /// Takes the bytes of the block, and leaves an empty one.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
-        let Self { rows, entries, restarts, .. } = std::mem::replace(self, Self::new(self.form));
+        let Self { rows, entries, restarts, last, .. } =
+            std::mem::replace(self, Self::new(self.form));
+        self.last = last;
         let mut bytes = Vec::with_capacity(TARGET_BYTES.max(entries.len()));
         bytes.extend(u16::try_from(rows).unwrap_or(u16::MAX).to_be_bytes());
         bytes.extend(entries);
@@ -136,7 +143,7 @@ impl BlockLayout {
         let rows = usize::from(u16::from_be_bytes(*bytes.first_chunk::<HEAD_BYTES>()?));
         let start = HEAD_BYTES;
         let end = match form {
-            RowForm::Whole(width) => {
+            RowForm::Fixed(width) => {
                 let end = start.checked_add(rows.checked_mul(width)?)?;
                 (end == bytes.len()).then_some(end)?
             }
@@ -150,8 +157,8 @@ impl BlockLayout {
     /// # Errors
     /// `ERR_INTEGRITY` for bytes that are no block.
     pub(crate) fn seek(&self, bytes: &[u8], key: &[u8], row: &mut BlockRow) -> Result<bool> {
-        if let RowForm::Whole(width) = self.form {
-            return self.seek_whole(bytes, key, (width, row));
+        if let RowForm::Fixed(width) = self.form {
+            return self.seek_fixed(bytes, key, (width, row));
         }
         let (mut low, mut high) = (0, self.rows.div_ceil(RESTART_ROWS));
         // The last restart whose row is less than the key; the first if there is none.
@@ -171,7 +178,7 @@ impl BlockLayout {
         Ok(true)
     }
 
-    fn seek_whole(
+    fn seek_fixed(
         &self,
         bytes: &[u8],
         key: &[u8],
@@ -180,7 +187,7 @@ impl BlockLayout {
         let (mut low, mut high) = (0, self.rows);
         while low < high {
             let middle = low.midpoint(high);
-            match self.whole_row(bytes, width, middle).ok_or_else(damaged)? < key {
+            match self.fixed_row(bytes, width, middle).ok_or_else(damaged)? < key {
                 true => low = middle.saturating_add(1),
                 false => high = middle,
             }
@@ -193,7 +200,7 @@ impl BlockLayout {
         Ok(true)
     }
 
-    fn whole_row<'b>(&self, bytes: &'b [u8], width: usize, number: usize) -> Option<&'b [u8]> {
+    fn fixed_row<'b>(&self, bytes: &'b [u8], width: usize, number: usize) -> Option<&'b [u8]> {
         let start = self.entries.start.checked_add(number.checked_mul(width)?)?;
         bytes.get(start..start.checked_add(width)?)
     }
@@ -221,7 +228,7 @@ impl BlockLayout {
 
     fn start_at(&self, bytes: &[u8], restart: usize, row: &mut BlockRow) -> Result<()> {
         let start = match self.form {
-            RowForm::Whole(_) => self.entries.start,
+            RowForm::Fixed(_) => self.entries.start,
             _ => self.restart(bytes, restart).ok_or_else(damaged)?,
         };
         row.key.clear();
@@ -232,7 +239,7 @@ impl BlockLayout {
     /// Decodes the row that begins at the end of the one before.
     fn decode(&self, bytes: &[u8], row: &mut BlockRow) -> Option<()> {
         let entries = bytes.get(..self.entries.end)?;
-        if let RowForm::Whole(width) = self.form {
+        if let RowForm::Fixed(width) = self.form {
             let end = row.end.checked_add(width)?;
             row.key.clear();
             row.key.extend_from_slice(entries.get(row.end..end)?);
@@ -242,8 +249,10 @@ impl BlockLayout {
         let (shared, rest) = entries.get(row.end..)?.split_first()?;
         let shared = usize::from(*shared);
         let (length, value, head) = match self.form {
-            RowForm::Whole(width) | RowForm::Shared(width) => (width.checked_sub(shared)?, 0, 1),
-            RowForm::Valued => {
+            RowForm::Fixed(width) | RowForm::FixedPrefixed(width) => {
+                (width.checked_sub(shared)?, 0, 1)
+            }
+            RowForm::KeyValue => {
                 let mut lengths = rest;
                 let length = usize::try_from(take_varint(&mut lengths)?).ok()?;
                 let value = usize::try_from(take_varint(&mut lengths)?).ok()?;
@@ -271,8 +280,8 @@ impl BlockLayout {
     fn restart_key<'b>(&self, bytes: &'b [u8], number: usize) -> Option<&'b [u8]> {
         let mut rest = bytes.get(self.restart(bytes, number)?.checked_add(1)?..self.entries.end)?;
         let length = match self.form {
-            RowForm::Whole(width) | RowForm::Shared(width) => width,
-            RowForm::Valued => {
+            RowForm::Fixed(width) | RowForm::FixedPrefixed(width) => width,
+            RowForm::KeyValue => {
                 let length = usize::try_from(take_varint(&mut rest)?).ok()?;
                 take_varint(&mut rest)?;
                 length
@@ -305,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_block_of_fixed_rows_has_these_bytes() {
-        let mut block = BlockBuilder::new(RowForm::Shared(4));
+        let mut block = BlockBuilder::new(RowForm::FixedPrefixed(4));
         for row in [b"aaab", b"aabc", b"abcd"] {
             block.push(row, &[]);
         }
@@ -313,13 +322,13 @@ mod tests {
         let golden = ["0003", "0061616162", "026263", "01626364", "0000"];
         assert_eq!(hex(&bytes), golden.concat());
         assert!(block.is_empty());
-        let rows = rows_of(&bytes, RowForm::Shared(4)).unwrap();
+        let rows = rows_of(&bytes, RowForm::FixedPrefixed(4)).unwrap();
         assert_eq!(rows.len(), 3);
     }
 
     #[test]
     fn a_block_with_values_has_these_bytes() {
-        let mut block = BlockBuilder::new(RowForm::Valued);
+        let mut block = BlockBuilder::new(RowForm::KeyValue);
         block.push(b"ab", b"1");
         block.push(b"abc", b"");
         let bytes = block.finish();
@@ -328,25 +337,25 @@ mod tests {
             ["0002", "00020161 6231", "02010063", "0000"].concat().replace(' ', "")
         );
         assert_eq!(
-            rows_of(&bytes, RowForm::Valued).unwrap(),
+            rows_of(&bytes, RowForm::KeyValue).unwrap(),
             [(b"ab".to_vec(), b"1".to_vec()), (b"abc".to_vec(), vec![])]
         );
     }
 
     #[test]
     fn a_block_of_whole_rows_has_these_bytes() {
-        let mut block = BlockBuilder::new(RowForm::Whole(2));
+        let mut block = BlockBuilder::new(RowForm::Fixed(2));
         block.push(b"ab", &[]);
         block.push(b"ac", &[]);
         let bytes = block.finish();
         assert_eq!(hex(&bytes), "000261626163");
         let rows = [(b"ab".to_vec(), vec![]), (b"ac".to_vec(), vec![])];
-        assert_eq!(rows_of(&bytes, RowForm::Whole(2)).unwrap(), rows);
+        assert_eq!(rows_of(&bytes, RowForm::Fixed(2)).unwrap(), rows);
     }
 
     #[test]
     fn every_row_is_found_and_what_lies_between_leads_to_the_next() {
-        for form in [RowForm::Shared(4), RowForm::Whole(4), RowForm::Valued] {
+        for form in [RowForm::FixedPrefixed(4), RowForm::Fixed(4), RowForm::KeyValue] {
             check_seeks(form);
         }
     }
@@ -371,13 +380,13 @@ mod tests {
 
     #[test]
     fn a_block_takes_about_a_page_and_always_one_row() {
-        let mut block = BlockBuilder::new(RowForm::Valued);
+        let mut block = BlockBuilder::new(RowForm::KeyValue);
         let long = vec![7; 1 << 20];
         assert!(!block.is_full_for(b"k", &long, 16));
         block.push(b"k", &long);
         assert!(block.is_full_for(b"l", b"", 16));
-        assert_eq!(rows_of(&block.finish(), RowForm::Valued).unwrap()[0].1, long);
-        let mut block = BlockBuilder::new(RowForm::Shared(27));
+        assert_eq!(rows_of(&block.finish(), RowForm::KeyValue).unwrap()[0].1, long);
+        let mut block = BlockBuilder::new(RowForm::FixedPrefixed(27));
         let mut rows = 0_u32;
         loop {
             let mut key = [9; 27];
@@ -394,26 +403,26 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_block_are_refused_or_read_as_some_rows() {
-        let mut block = BlockBuilder::new(RowForm::Valued);
+        let mut block = BlockBuilder::new(RowForm::KeyValue);
         for key in [&b"ab"[..], b"abc", b"b"] {
             block.push(key, b"value");
         }
         let bytes = block.finish();
         for end in 0..bytes.len() {
-            let _ = rows_of(&bytes[..end], RowForm::Valued);
-            let _ = rows_of(&bytes[..end], RowForm::Shared(9));
+            let _ = rows_of(&bytes[..end], RowForm::KeyValue);
+            let _ = rows_of(&bytes[..end], RowForm::FixedPrefixed(9));
         }
         for bit in 0..8 * bytes.len() {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            let _ = rows_of(&flipped, RowForm::Valued);
-            if let Ok(layout) = BlockLayout::parse(&flipped, RowForm::Valued) {
+            let _ = rows_of(&flipped, RowForm::KeyValue);
+            if let Ok(layout) = BlockLayout::parse(&flipped, RowForm::KeyValue) {
                 let _ = layout.seek(&flipped, b"abd", &mut BlockRow::default());
             }
         }
         assert!(
-            BlockLayout::parse(&[0; 4], RowForm::Valued).is_err()
-                && BlockLayout::parse(&[], RowForm::Whole(4)).is_err()
+            BlockLayout::parse(&[0; 4], RowForm::KeyValue).is_err()
+                && BlockLayout::parse(&[], RowForm::Fixed(4)).is_err()
         );
     }
 }

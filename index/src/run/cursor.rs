@@ -16,12 +16,19 @@ pub(crate) struct RunCursor {
     list: RunList,
     block: Option<Block>,
     row: BlockRow,
+    verifies: bool,
 }
 
 impl RunCursor {
     /// A cursor over a list.
     pub(crate) fn new(run: &Arc<Run>, list: RunList) -> Self {
-        Self { run: Arc::clone(run), list, block: None, row: BlockRow::default() }
+        let (run, row) = (Arc::clone(run), BlockRow::default());
+        Self { run, list, block: None, row, verifies: false }
+    }
+
+    /// Has the checksum of each block compared.
+    pub(crate) fn verifying(self) -> Self {
+        Self { verifies: true, ..self }
     }
 
     /// Moves to the first row that is not less than `key`; returns `false` if there is none.
@@ -31,7 +38,7 @@ impl RunCursor {
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<bool> {
         let is_here = self.block.as_ref().is_some_and(|at| self.run.covers(self.list, at, key));
         if !is_here {
-            self.block = self.run.block_for(self.list, key)?;
+            self.block = self.run.block_for(self.list, key, self.verifies)?;
         }
         let Some(block) = &self.block else { return Ok(false) };
         match block.layout.seek(block.bytes(), key, &mut self.row)? {
@@ -65,7 +72,7 @@ impl RunCursor {
 
     fn next_block(&mut self) -> Result<bool> {
         let next = match &self.block {
-            Some(block) => self.run.block_after(self.list, block)?,
+            Some(block) => self.run.block_after(self.list, block, self.verifies)?,
             None => None,
         };
         self.block = next;
@@ -109,7 +116,7 @@ impl OrderKeys {
                 }
             }
             TimeOrder::Oldest => {
-                let Some(block) = run.block_for(list, row_of(last, width))? else {
+                let Some(block) = run.block_for(list, row_of(last, width), false)? else {
                     return Ok(Self::End);
                 };
                 let left = order_keys_in(&block, (row_of(first, width), row_of(last, width)))?;

@@ -6,6 +6,7 @@
 //! | 4 | number of the next run |
 //! | each run: 4 | its number |
 //! | 4 | the only namespace of its grains; 0 if there are several |
+//! | 16 | random bytes of an encrypted store, to which its blocks are bound; zeros otherwise |
 //! | 8 for each list | rows |
 //!
 //! Numbers are big-endian. The oldest run comes first.
@@ -23,7 +24,10 @@ pub(crate) const RUN_PREFIX: &str = "index.run.";
 /// Key of a block (see [`table`](super::table)) -> block.
 pub(crate) type RunTableDefinition<'n> = TableDefinition<'n, u64, &'static [u8]>;
 
-const RUN_BYTES: usize = 8 + 8 * RunList::COUNT;
+const RUN_BYTES: usize = 8 + NONCE_BYTES + 8 * RunList::COUNT;
+const NONCE_BYTES: usize = 16;
+/// More runs than there ever are: a list of more was not written by this code.
+const MAX_LISTED_RUNS: usize = 1_024;
 
 /// The runs of an index.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,6 +43,8 @@ pub(crate) struct RunInfo {
     pub(crate) number: u32,
     /// The namespace of all its grains, if they have the same; then it has no rows under the namespace 0.
     pub(crate) namespace: Option<TermId>,
+    /// Random bytes to which its blocks are bound in an encrypted store: a number may come again after a crash.
+    pub(crate) nonce: [u8; NONCE_BYTES],
     /// Rows of each list.
     pub(crate) rows: [u64; RunList::COUNT],
 }
@@ -111,6 +117,7 @@ impl RunDirectory {
             let [_, _, _, _, namespace @ ..] =
                 run.namespace.unwrap_or(TermId::NONE).get().to_be_bytes();
             bytes.extend(namespace);
+            bytes.extend(run.nonce);
             bytes.extend(run.rows.iter().flat_map(|rows| rows.to_be_bytes()));
         }
         bytes
@@ -123,6 +130,7 @@ impl RunDirectory {
         let runs = runs.iter().map(|bytes| {
             let (number, rest) = bytes.split_first_chunk::<4>()?;
             let (namespace, rest) = rest.split_first_chunk::<4>()?;
+            let (nonce, rest) = rest.split_first_chunk::<NONCE_BYTES>()?;
             let mut rows = [0; RunList::COUNT];
             for (rows, bytes) in rows.iter_mut().zip(rest.as_chunks::<8>().0) {
                 *rows = u64::from_be_bytes(*bytes);
@@ -131,14 +139,18 @@ impl RunDirectory {
             Some(RunInfo {
                 number: u32::from_be_bytes(*number),
                 namespace: (namespace != TermId::NONE).then_some(namespace),
+                nonce: *nonce,
                 rows,
             })
         });
-        Some(Self {
-            nonce: *nonce,
-            next: u32::from_be_bytes(*next),
-            runs: runs.collect::<Option<_>>()?,
-        })
+        let runs: Vec<RunInfo> = runs.collect::<Option<_>>()?;
+        let next = u32::from_be_bytes(*next);
+        let mut numbers: Vec<u32> = runs.iter().map(|run| run.number).collect();
+        numbers.sort_unstable();
+        let is_sound = runs.len() <= MAX_LISTED_RUNS
+            && numbers.iter().all(|number| (1..next).contains(number))
+            && numbers.windows(2).all(|pair| pair.first() != pair.last());
+        is_sound.then_some(Self { nonce: *nonce, next, runs })
     }
 }
 
@@ -151,7 +163,7 @@ mod tests {
     fn a_directory_has_these_bytes() {
         let mut rows = [0; RunList::COUNT];
         (rows[0], rows[12]) = (5, 6);
-        let run = RunInfo { number: 7, namespace: Some(TermId::new(1)), rows };
+        let run = RunInfo { number: 7, namespace: Some(TermId::new(1)), nonce: [0xcd; 16], rows };
         let directory = RunDirectory { nonce: [0xab; 16], next: 8, runs: vec![run] };
         let bytes = directory.encode();
         let golden = [
@@ -159,12 +171,19 @@ mod tests {
             "00000008",
             "00000007",
             "00000001",
+            &"cd".repeat(16),
             "0000000000000005",
             &"00".repeat(8 * 11),
             "0000000000000006",
         ];
         assert_eq!(hex(&bytes), golden.concat());
-        assert_eq!(RunDirectory::decode(&bytes), Some(directory));
+        assert_eq!(RunDirectory::decode(&bytes).as_ref(), Some(&directory));
+        for (next, numbers) in [(7, vec![7]), (9, vec![7, 7]), (9, vec![0])] {
+            let runs =
+                numbers.into_iter().map(|number| RunInfo { number, ..directory.runs[0].clone() });
+            let other = RunDirectory { next, runs: runs.collect(), ..directory.clone() };
+            assert_eq!(RunDirectory::decode(&other.encode()), None, "{other:?}");
+        }
         for end in (0..bytes.len()).filter(|end| *end != 20) {
             assert_eq!(RunDirectory::decode(&bytes[..end]), None, "{end}");
         }

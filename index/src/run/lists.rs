@@ -7,16 +7,16 @@ use crate::posting_lists::{NAMESPACE_BYTES, POSTING_LISTS, PostingList};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowForm {
     /// So many bytes, all of them: rows that share little, and are looked up one by one.
-    Whole(usize),
+    Fixed(usize),
     /// So many bytes, without those that are as in the row before.
-    Shared(usize),
+    FixedPrefixed(usize),
     /// A key of any length, without the bytes that are as in the row before, and a value.
-    Valued,
+    KeyValue,
 }
 
 impl Default for RowForm {
     fn default() -> Self {
-        Self::Valued
+        Self::KeyValue
     }
 }
 
@@ -70,12 +70,12 @@ impl RunList {
     /// The form of its rows.
     pub(crate) fn form(self) -> RowForm {
         match self {
-            Self::SAMPLE => RowForm::Shared(SAMPLE_ROW_BYTES),
-            Self::TERMS => RowForm::Valued,
-            Self::ADDRESSES => RowForm::Whole(ADDRESS_ROW_BYTES),
+            Self::SAMPLE => RowForm::FixedPrefixed(SAMPLE_ROW_BYTES),
+            Self::TERMS => RowForm::KeyValue,
+            Self::ADDRESSES => RowForm::Fixed(ADDRESS_ROW_BYTES),
             Self(list) => {
                 let def = POSTING_LISTS.get(usize::from(list));
-                def.map_or(RowForm::Valued, |def| RowForm::Shared(def.width))
+                def.map_or(RowForm::KeyValue, |def| RowForm::FixedPrefixed(def.width))
             }
         }
     }
@@ -83,8 +83,8 @@ impl RunList {
     /// The bytes of a row, which has no value then; `None` if rows are keys of any length with values.
     pub(crate) fn width(self) -> Option<usize> {
         match self.form() {
-            RowForm::Whole(width) | RowForm::Shared(width) => Some(width),
-            RowForm::Valued => None,
+            RowForm::Fixed(width) | RowForm::FixedPrefixed(width) => Some(width),
+            RowForm::KeyValue => None,
         }
     }
 

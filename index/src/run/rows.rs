@@ -23,6 +23,8 @@ struct RowSource {
     /// True for a source of rows under the namespace 0, made from those of the only namespace.
     is_global: bool,
     row: Vec<u8>,
+    /// Rows that the run says are to come.
+    left: Option<u64>,
 }
 
 impl MergedRows {
@@ -35,8 +37,11 @@ impl MergedRows {
         for run in runs {
             let adds_global = global && run.info.namespace.is_some();
             for is_global in [false, true].into_iter().take(1 + usize::from(adds_global)) {
-                let cursor = RunCursor::new(run, list);
-                let mut source = RowSource { cursor, list, is_global, row: Vec::new() };
+                let cursor = RunCursor::new(run, list).verifying();
+                // Some rows of the sample are left out.
+                let is_counted = !(is_global && list == RunList::SAMPLE);
+                let left = is_counted.then_some(run.info.rows_of(list));
+                let mut source = RowSource { cursor, list, is_global, row: Vec::new(), left };
                 if source.start()? {
                     sources.push(source);
                 }
@@ -113,6 +118,10 @@ impl RowSource {
 
     /// Takes the row the cursor is at, or the next one that stands under the namespace 0 too.
     fn settle(&mut self, mut found: bool) -> Result<bool> {
+        if let Some(left) = &mut self.left {
+            let next = left.checked_sub(u64::from(found));
+            *left = next.filter(|next| found || *next == 0).ok_or_else(lacks_rows)?;
+        }
         while found {
             self.row.clear();
             self.row.extend_from_slice(self.cursor.key());
@@ -132,4 +141,8 @@ impl RowSource {
         }
         Ok(false)
     }
+}
+
+fn lacks_rows() -> Error {
+    Error::integrity("a run of the index has other rows than it says")
 }

@@ -13,7 +13,7 @@ use super::directory::{RunDirectory, RunInfo, RunTableDefinition};
 use super::fences::Fences;
 use super::filter::{self, FilterKey};
 use super::lists::RunList;
-use crate::block_seal::{BlockTags, TAG_BYTES};
+use crate::block_seal::{BlockSeal, BlockTags, TAG_BYTES};
 use crate::error::Result;
 use crate::term::TermId;
 
@@ -24,6 +24,11 @@ pub(crate) const FENCES_KEY: u64 = u64::MAX;
 
 /// The bytes that may stand behind a block.
 pub(crate) const RESERVED_BYTES: usize = TAG_BYTES;
+
+/// The most rows in a block.
+const MAX_BLOCK_ROWS: u64 = u16::MAX as u64;
+/// The bytes a block takes, but for one with a long row.
+const BLOCK_BYTES: u64 = 4_096;
 
 /// A run in a read snapshot.
 pub(crate) struct Run {
@@ -39,6 +44,9 @@ struct RunParts {
     filter: OnceLock<Vec<u8>>,
     fences: OnceLock<Fences>,
 }
+
+/// The random bytes of an index and of a run, and the number of the run.
+type RunKey = ([u8; 16], [u8; 16], u32);
 
 /// What is kept in memory of the runs that several snapshots have in common. Cheap to clone.
 ///
@@ -61,8 +69,7 @@ struct RunParts {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct RunCache {
-    /// By the random bytes of the index and the number of the run.
-    parts: Arc<Mutex<BTreeMap<([u8; 16], u32), Arc<RunParts>>>>,
+    parts: Arc<Mutex<BTreeMap<RunKey, Arc<RunParts>>>>,
 }
 
 impl RunCache {
@@ -71,7 +78,7 @@ impl RunCache {
         let mut kept = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut used = BTreeMap::new();
         let parts = directory.runs.iter().map(|run| {
-            let key = (directory.nonce, run.number);
+            let key = (directory.nonce, run.nonce, run.number);
             let parts = used.entry(key).or_insert_with(|| kept.remove(&key).unwrap_or_default());
             Arc::clone(parts)
         });
@@ -105,12 +112,13 @@ impl Run {
     pub(crate) fn open_all(
         txn: &ReadTransaction,
         directory: RunDirectory,
-        (tags, cache): (&BlockTags, &RunCache),
+        (seal, cache): (Option<&Arc<dyn BlockSeal>>, &RunCache),
     ) -> Result<Vec<Arc<Self>>> {
         let parts = cache.parts_of(&directory);
         let runs = directory.runs.into_iter().zip(parts).map(|(info, parts)| {
             let blocks = txn.open_table(RunTableDefinition::new(&info.table()))?;
-            Ok(Arc::new(Self { info, blocks, tags: tags.clone(), parts }))
+            let tags = BlockTags::new(seal, info.nonce);
+            Ok(Arc::new(Self { info, blocks, tags, parts }))
         });
         runs.collect()
     }
@@ -127,26 +135,56 @@ impl Run {
         Ok(filter::may_have(self.parts.filter.get_or_init(|| bytes), key))
     }
 
-    /// The block of a list that a row falls into; `None` if the list has no rows here.
+    /// The most rows that the blocks of a list can have, whatever the directory says.
+    ///
+    /// # Errors
+    /// As [`Run::block_for`].
+    pub(crate) fn max_rows(&self, list: RunList) -> Result<u64> {
+        let blocks = u64::from(self.fences()?.blocks_of(list));
+        Ok(self.info.rows_of(list).min(blocks.saturating_mul(MAX_BLOCK_ROWS)))
+    }
+
+    /// The bytes of its blocks, about.
+    ///
+    /// # Errors
+    /// As [`Run::block_for`].
+    pub(crate) fn bytes(&self) -> Result<u64> {
+        let fences = self.fences()?;
+        let blocks = RunList::all().map(|list| u64::from(fences.blocks_of(list)));
+        Ok(blocks.fold(0_u64, u64::saturating_add).saturating_mul(BLOCK_BYTES))
+    }
+
+    /// The block of a list that a row falls into; `None` if the list has no rows here. Checksums are compared if
+    /// `verifies`.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if it is missing or was changed; `ERR_IO`.
-    pub(crate) fn block_for(&self, list: RunList, row: &[u8]) -> Result<Option<Block>> {
+    pub(crate) fn block_for(
+        &self,
+        list: RunList,
+        row: &[u8],
+        verifies: bool,
+    ) -> Result<Option<Block>> {
         if self.info.rows_of(list) == 0 {
             return Ok(None);
         }
         let number = self.fences()?.block_of(list, row).ok_or_else(damaged)?;
-        self.block(list, number).map(Some)
+        self.block(list, number, verifies).map(Some)
     }
 
     /// The block of a list that follows another one; `None` after the last.
     ///
     /// # Errors
     /// As [`Run::block_for`].
-    pub(crate) fn block_after(&self, list: RunList, block: &Block) -> Result<Option<Block>> {
+    pub(crate) fn block_after(
+        &self,
+        list: RunList,
+        block: &Block,
+        verifies: bool,
+    ) -> Result<Option<Block>> {
         let next = block.number.saturating_add(1);
         let is_there = next < self.fences()?.blocks_of(list);
-        is_there.then(|| self.block(list, next)).transpose()
+        is_there.then(|| self.block(list, next, verifies)).transpose()
     }
 
     /// The block of a list that comes before another one; `None` before the first.
@@ -155,7 +193,7 @@ impl Run {
     /// As [`Run::block_for`].
     pub(crate) fn block_before(&self, list: RunList, block: &Block) -> Result<Option<Block>> {
         let before = block.number.checked_sub(1);
-        before.map(|before| self.block(list, before)).transpose()
+        before.map(|before| self.block(list, before, false)).transpose()
     }
 
     /// Returns `true` if a row falls into this block of a list.
@@ -182,13 +220,13 @@ impl Run {
 
     fn part(&self, key: u64) -> Result<Vec<u8>> {
         let row = self.blocks.get(key)?.ok_or_else(damaged)?;
-        Ok(self.tags.checked((self.info.number, key), row.value())?.to_vec())
+        Ok(self.tags.checked(key, row.value(), true)?.to_vec())
     }
 
-    fn block(&self, list: RunList, number: u32) -> Result<Block> {
+    fn block(&self, list: RunList, number: u32, verifies: bool) -> Result<Block> {
         let key = block_key(list, number);
         let bytes = self.blocks.get(key)?.ok_or_else(damaged)?;
-        let checked = self.tags.checked((self.info.number, key), bytes.value())?;
+        let checked = self.tags.checked(key, bytes.value(), verifies)?;
         let (length, layout) = (checked.len(), BlockLayout::parse(checked, list.form())?);
         Ok(Block { number, layout, bytes, length })
     }

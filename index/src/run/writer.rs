@@ -39,7 +39,7 @@ impl RunWriter {
         entries: u64,
     ) -> Self {
         Self {
-            info: RunInfo { number, namespace, rows: [0; RunList::COUNT] },
+            info: RunInfo { number, namespace, nonce: tags.nonce(), rows: [0; RunList::COUNT] },
             tags,
             list: None,
             block: BlockBuilder::default(),
@@ -62,7 +62,7 @@ impl RunWriter {
     /// Adds a row. Rows of a list ascend, and lists do.
     ///
     /// # Errors
-    /// `ERR_IO`; `ERR_INTEGRITY` for a row that is not of its list.
+    /// `ERR_IO`; `ERR_INTEGRITY` for a row that is not of its list, or does not ascend.
     pub(crate) fn push(
         &mut self,
         rows: &mut RunRows<'_>,
@@ -76,6 +76,9 @@ impl RunWriter {
         }
         if list.width().is_some_and(|width| width != key.len()) || key.len() > MAX_KEY_BYTES {
             return Err(Error::integrity("a row of the index has another width than its list"));
+        }
+        if !self.block.last().is_empty() && self.block.last() >= key {
+            return Err(Error::integrity("the rows of the index are out of order"));
         }
         if self.block.is_full_for(key, value, RESERVED_BYTES) {
             self.flush(rows)?;
@@ -104,7 +107,7 @@ impl RunWriter {
         let parts =
             [(FILTER_KEY, self.filter.finish()), (FENCES_KEY, self.fences.bytes().to_vec())];
         for (key, part) in parts {
-            rows.insert(key, self.tags.tagged((self.info.number, key), part).as_slice())?;
+            rows.insert(key, self.tags.tagged(key, part).as_slice())?;
         }
         Ok(self.info)
     }
@@ -113,7 +116,7 @@ impl RunWriter {
     fn flush(&mut self, rows: &mut RunRows<'_>) -> Result<()> {
         let Some(list) = self.list.filter(|_| !self.block.is_empty()) else { return Ok(()) };
         let key = block_key(list, self.fences.add(list, self.block.first()));
-        let block = self.tags.tagged((self.info.number, key), self.block.finish());
+        let block = self.tags.tagged(key, self.block.finish());
         self.written = self.written.saturating_add(block.len());
         rows.insert(key, block.as_slice())?;
         Ok(())

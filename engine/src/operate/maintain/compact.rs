@@ -77,10 +77,6 @@ impl Writer {
         };
         let before = bytes()?;
         self.replace_truth()?;
-        let merged = self.fold_worker.merge_all()?;
-        let mut indexed = self.view.indexed().clone();
-        indexed.replace_tables(merged);
-        self.replace_view(self.view.with_index(indexed));
         self.compact_index()?;
         let after = bytes()?;
         Ok(CompactionReport {

@@ -73,7 +73,7 @@ impl Writer {
     pub(crate) fn rebuild_index(&mut self, view: View) -> Result<()> {
         let settled = self.settle_fold();
         let emptied = self.must_shred(&view).and_then(|shreds| {
-            self.fold_worker.aside(move |db| {
+            self.fold_worker.replace(move |db| {
                 if shreds {
                     db.shred_next_replaced();
                 }
@@ -111,7 +111,7 @@ impl Writer {
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
 pub(crate) fn rebuild(truth: &Truth, folder: &mut FoldWorker) -> Result<IndexSnapshot> {
-    folder.aside(DatabaseHandle::make_empty)?;
+    folder.replace(DatabaseHandle::make_empty)?;
     rebuild_in_place(truth, folder)
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn rebuild(truth: &Truth, folder: &mut FoldWorker) -> Result<IndexSna
 /// # Errors
 /// `ERR_INTEGRITY` if there is no log; `ERR_IO`.
 pub(crate) fn rebuild_readable(truth: &Truth, folder: &mut FoldWorker) -> Result<IndexSnapshot> {
-    folder.aside(DatabaseHandle::make_empty)?;
+    folder.replace(DatabaseHandle::make_empty)?;
     folder.begin(Box::new(DatabaseHandle::take_empty))?;
     let mut indexed = IndexSnapshot::new(folder.wait()?)?;
     indexed.history = catch_storage_panic(|| truth.index_history()).unwrap_or(indexed.history);

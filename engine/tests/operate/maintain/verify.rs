@@ -394,9 +394,6 @@ fn a_posting_that_is_missing_is_found() {
         finds(&[ProblemKind::IndexMissing, ProblemKind::IndexWrong], |path| {
             index(path, |txn| remove_last(txn, list));
         });
-        finds_in_full(ProblemKind::IndexMissing, |path| {
-            index(path, |txn| remove_last(txn, list));
-        });
     }
 }
 

@@ -84,7 +84,7 @@ fn empty_index(directory: Option<&Path>, vault: &Vault) -> Result<(FoldWorker, S
     let scratch = ScratchFile::within(directory);
     let db = scratch.database(&DatabaseOptions::new(VERIFY_CACHE_BYTES))?;
     let db = DatabaseHandle::in_memory(db).with_vault(vault.clone());
-    Ok((FoldWorker::start(db)?, scratch))
+    Ok((FoldWorker::start(db, false)?, scratch))
 }
 
 /// Compares the rows of a list, in order.

@@ -89,8 +89,8 @@ fn rows() -> Vec<Row> {
         let (bound, most, beyond, place) = (cell(), cell(), cell(), cell());
         assert!(cells.next().is_none(), "{line}");
         let place: Vec<_> = place.split('`').map(|part| part.replace('\u{1}', "|")).collect();
-        let [_, file, _, name, _] = place.as_slice() else { panic!("{line}") };
-        Row { bound, most, beyond, file: file.clone(), name: name.clone() }
+        let [_, file, _, name, _] = <[_; 5]>::try_from(place).expect("a file and a constant");
+        Row { bound, most, beyond, file, name }
     })
     .collect()
 }

@@ -165,6 +165,20 @@ fn an_assembled_context_counts_the_grains_it_shows() {
 }
 
 #[test]
+fn a_context_counts_no_grain_that_no_text_may_show() {
+    let place = Place::new();
+    let (_store, session) = place.open();
+    let unreviewed = r#"{"type": "reasoning", "conclusion": "it rains", "requires_human_review": true,
+        "premises": ["clouds"], "confidence": 0.5, "created_at": 2000}"#;
+    let unreviewed = grainstore::Grain::from_json(unreviewed).unwrap();
+    let unreviewed = session.put(unreviewed).unwrap().address();
+    let shown = put(&session, "b");
+    let context = session.ask("ASSEMBLE FROM (RECALL) BUDGET 50 grains").unwrap();
+    assert!(context.text().is_some_and(|text| !text.contains("rains")), "{context:?}");
+    assert_eq!(counts(&session, &[unreviewed, shown]), [0, 1]);
+}
+
+#[test]
 fn answers_of_cal_count_the_grains_they_give_and_no_others() {
     let place = Place::new();
     let (_store, session) = place.open();

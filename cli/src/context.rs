@@ -60,6 +60,7 @@ impl<'w> Context<'w> {
         let mut options = OpenOptions::new()
             .wait(Duration::from_millis(self.globals.wait_ms))
             .audit_reads(!self.globals.no_audit_reads)
+            .count_access(!self.globals.no_access_counts)
             .read_only(self.globals.read_only);
         if let Some(file) = &self.globals.key_file {
             options = options.key(key_file(file)?);

@@ -42,6 +42,9 @@ pub(crate) struct Globals {
     /// Record no calls in CAL that read; DESCRIBE capabilities and `grain doctor` say so then
     #[arg(long, global = true)]
     pub(crate) no_audit_reads: bool,
+    /// Count no reads of grains: their access_count and last_accessed_at stay as they are
+    #[arg(long, global = true)]
+    pub(crate) no_access_counts: bool,
     /// Write nothing to the store's directory: for full disks, read-only media and backups
     #[arg(long, global = true)]
     pub(crate) read_only: bool,

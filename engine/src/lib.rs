@@ -74,7 +74,7 @@
 //!
 //! # Limits, errors, threads
 //!
-//! What one call takes and gives at most is in [`limits`]. Every [`Error`] has a stable
+//! What one call takes and gives at most is in [`limits`], and every bound in `docs/limits.md`. Every [`Error`] has a stable
 //! [`code`](Error::code), says what is wrong, where, and what to do; `docs/errors.md` lists the codes.
 //! [`Store`] and [`Session`] are cheap to clone, `Send` and `Sync`; results are owned. One thread writes; any
 //! number read, each from a snapshot.

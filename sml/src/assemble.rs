@@ -64,6 +64,8 @@ pub struct SourceReport {
     pub allocated: usize,
     /// The amount it used, in the same unit. More than `allocated` if other sources left some over.
     pub used: usize,
+    /// The positions of the grains shown among the items of the source, ascending.
+    pub shown: Vec<usize>,
 }
 
 /// The division of a budget, in its unit and in the order of the sources, as the callback of
@@ -99,6 +101,7 @@ pub struct BudgetShares {
 /// let assembly = assemble(&sources, &options, &Estimator)?;
 /// assert!(assembly.tokens <= 40 && assembly.text.contains("tea"));
 /// assert_eq!((assembly.sources[0].summary, assembly.sources[0].omitted), (1, 1));
+/// assert_eq!(assembly.sources[0].shown, [0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -288,7 +291,9 @@ fn report(draft: &SourceSelection<'_>, placed: &[PlacedGrain<'_>]) -> SourceRepo
         }
         let gap = if opened.insert(placed.group) { draft.opening(placed.group) } else { 0 };
         report.used = report.used.saturating_add(placed.price).saturating_add(gap);
+        report.shown.push(placed.position);
     }
+    report.shown.sort_unstable();
     report.omitted = draft.len() - report.full - report.standard - report.summary;
     report
 }

@@ -126,6 +126,8 @@ struct GroupOpening {
 
 struct SelectionEntry<'a> {
     item: &'a Item,
+    /// The position within the source.
+    position: usize,
     /// The index of its group within the source.
     group: usize,
     /// The cost at the level of the source.
@@ -139,7 +141,7 @@ pub(crate) struct PlacedGrain<'a> {
     pub(crate) source: usize,
     /// The rank of its source by priority.
     pub(crate) rank: usize,
-    /// The position within the source.
+    /// The position within the source, counting items that must not be shown.
     pub(crate) position: usize,
     pub(crate) item: &'a Item,
     /// The index of its group within the source.
@@ -154,12 +156,14 @@ impl<'a> SourceSelection<'a> {
         let items = if source.failed { &[] } else { source.items };
         let mut groups = Vec::new();
         let mut last: Option<GrainType> = None;
-        let shown = items.iter().filter(|item| item.is_displayable()).map(|item| {
+        let numbered = items.iter().enumerate();
+        let shown = numbered.filter(|(_, item)| item.is_displayable()).map(|(position, item)| {
             let grain_type = item.grain.grain_type();
             if last.replace(grain_type) != Some(grain_type) {
                 groups.push(GroupOpening::default());
             }
-            SelectionEntry { item, group: groups.len().saturating_sub(1), price: 0, placed: false }
+            let group = groups.len().saturating_sub(1);
+            SelectionEntry { item, position, group, price: 0, placed: false }
         });
         let entries = shown.collect();
         Self {
@@ -182,10 +186,10 @@ impl<'a> SourceSelection<'a> {
 
     /// Iterates over all its grains, placed or not, at the level of the source.
     pub(crate) fn all(&self) -> impl Iterator<Item = PlacedGrain<'a>> {
-        self.entries.iter().enumerate().map(|(position, entry)| PlacedGrain {
+        self.entries.iter().map(|entry| PlacedGrain {
             source: self.source,
             rank: self.rank,
-            position,
+            position: entry.position,
             item: entry.item,
             group: entry.group,
             level: self.level,
@@ -231,8 +235,7 @@ impl<'a> SourceSelection<'a> {
         placed: &mut Vec<PlacedGrain<'a>>,
     ) -> Result<usize, Error> {
         let mut left = allowance;
-        let waiting = self.entries.iter_mut().enumerate().filter(|(_, entry)| !entry.placed);
-        for (position, entry) in waiting {
+        for entry in self.entries.iter_mut().filter(|entry| !entry.placed) {
             meter.cancel.check()?;
             let Some(opening) = self.groups.get_mut(entry.group) else {
                 continue;
@@ -250,7 +253,7 @@ impl<'a> SourceSelection<'a> {
                 placed.push(PlacedGrain {
                     source: self.source,
                     rank: self.rank,
-                    position,
+                    position: entry.position,
                     item: entry.item,
                     group: entry.group,
                     level,

@@ -102,7 +102,9 @@ impl Executor<'_> {
         let reports = plan.sources.into_iter().zip(resolved).zip(assembly.sources);
         let sources = reports.map(|((source, resolved), report)| {
             self.usage.grains_returned += grains_shown(&report);
-            (source.label, with_report(*resolved.answer, &report))
+            let hits = report.shown.iter().filter_map(|position| resolved.hits.get(*position));
+            let shown = hits.map(|hit| hit.address).collect();
+            (source.label, SourceAnswer { shown, ..with_report(*resolved.answer, &report) })
         });
         Answer::Assembly {
             name: plan.name,

@@ -79,6 +79,27 @@ impl Response {
 }
 
 impl Answer {
+    /// Returns the grains it gives: the results of a RECALL, what the text of an ASSEMBLE shows, and those of each
+    /// entry of a BATCH. A grain that several entries give is there once for each.
+    #[must_use]
+    pub fn grains_given(&self) -> Vec<ContentAddress> {
+        match self {
+            Self::Grains(grains) => grains.results.iter().map(|row| row.content_address).collect(),
+            Self::Coalesced { answer, .. } => answer.grains_given(),
+            Self::Assembly { sources, .. } => {
+                sources.0.iter().flat_map(|(_, source)| source.shown.iter().copied()).collect()
+            }
+            Self::Batch { batch } => {
+                let answers = batch.0.iter().filter_map(|(_, slot)| match slot {
+                    BatchSlot::Answer(answer) => Some(answer.grains_given()),
+                    BatchSlot::Failed { .. } => None,
+                });
+                answers.flatten().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether it has a text of whole grains, which a host can choose the format of, or in a BATCH holds one; an
     /// entry that failed might have had.
     #[must_use]
@@ -344,6 +365,9 @@ pub struct SourceAnswer {
     /// without such options.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grains: Vec<ResultRow>,
+    /// The grains shown, in the order of the text; not in JSON.
+    #[serde(skip)]
+    pub shown: Vec<ContentAddress>,
 }
 
 /// One version of a HISTORY, from [`execute`](crate::execute).

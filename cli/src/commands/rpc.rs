@@ -10,8 +10,8 @@ use grainstore_rpc::Patience;
 
 /// Serve every operation as JSON-RPC 2.0, one request a line on stdin, one response a line on stdout
 ///
-/// `open` names the store and `session` who is asking; the options --store, --namespace, --user and
-/// --actor play no part. `hello` lists the methods. The end of stdin closes the store.
+/// `open` names the store and `session` who is asking; the options of every command play no part. `hello`
+/// lists the methods. The end of stdin closes the store.
 #[derive(Debug, Args)]
 pub(crate) struct Rpc {
     /// Add the method `clock {now_ms}`, which sets what the store takes for now

@@ -201,6 +201,40 @@ fn accesses_are_counted_and_kept() {
 }
 
 #[test]
+fn access_is_not_counted_by_a_command_or_a_store_that_is_told_not_to() {
+    let place = Place::with_store();
+    let address = place.put(&belief("a", "tea"));
+    let assemble = r#"ASSEMBLE FROM (RECALL beliefs ABOUT "a") BUDGET 50 grains"#;
+    let asking: [&[&str]; 3] = [&["get", &address], &["recall", "a"], &["cal", assemble]];
+    for asked in asking {
+        place.grain(&[&["--no-access-counts"], asked].concat()).done();
+    }
+    place.grain(&["policy", "explain", &address]).done();
+    let mut rpc = place.rpc();
+    let path = place.path().join("memory.grains");
+    let count = |rpc: &mut Rpc| {
+        rpc.result("get", &json!({ "address": address }))["state"]["access_count"].clone()
+    };
+    rpc.result("open", &json!({ "path": path, "count_access": false }));
+    rpc.result("cal", &json!({ "query": assemble }));
+    assert_eq!((count(&mut rpc), count(&mut rpc)), (json!(0), json!(0)));
+    for count_access in [Value::Null, json!(true)] {
+        rpc.result("open", &json!({ "path": path, "count_access": count_access }));
+        let before = count(&mut rpc).as_u64().unwrap();
+        rpc.result("cal", &json!({ "query": assemble }));
+        assert_eq!(count(&mut rpc), before + 2, "the get before and the context");
+    }
+    assert_eq!(rpc.refusal("open", &json!({ "path": path, "count_access": 1 })), "-32602");
+    rpc.result("open", &json!({ "path": path, "count_access": false }));
+    rpc.result("close", &json!({}));
+    for asked in asking {
+        place.grain(asked).done();
+    }
+    let state = place.grain(&["get", &address, "--json"]).done().json()["state"].clone();
+    assert_eq!(state["access_count"], 9, "three each of two stores over rpc, and three commands");
+}
+
+#[test]
 fn an_answer_ends_where_it_is_full_and_says_so() {
     let place = Place::empty();
     let mut rpc = place.rpc_with_store();

@@ -206,6 +206,11 @@ impl StoreInner {
         shared.clone().ok_or_else(writer_stopped)
     }
 
+    /// Whether access is counted.
+    pub(crate) fn counts_access(&self) -> bool {
+        self.counters.is_some()
+    }
+
     /// Counts that a grain was given to a user (OMS 22.10).
     pub(crate) fn touch(&self, sequence: Sequence) {
         let Some(counters) = &self.counters else { return };

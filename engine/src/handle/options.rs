@@ -181,8 +181,22 @@ impl OpenOptions {
     }
 
     /// Sets whether to count how often grains are read, as [`Session::get`](crate::Session::get) does (OMS
-    /// 22.10); on by default. Counts reach the disk up to a minute late, and a crash may lose those of the
-    /// last minute.
+    /// 22.10); on by default. The results of queries and of CAL count too, and what an ASSEMBLE shows. Counts
+    /// reach the disk up to a minute late, and a crash may lose those of the last minute. If it is off, the
+    /// counts stay as they are, and reads write nothing but what
+    /// [`audit_reads`](OpenOptions::audit_reads) and the rules of the store record.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// let store = Store::open(dir.path(), &OpenOptions::new().create(true).count_access(false))?;
+    /// let session = store.session(SessionOptions::default());
+    /// let tea = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// let tea = session.put(tea)?.address();
+    /// session.get(&tea)?;
+    /// assert_eq!(session.get(&tea)?.access.count, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn count_access(mut self, count: bool) -> Self {
         self.count_access = count;

@@ -1,6 +1,6 @@
 //! CAL queries of a session.
 
-use grainstore_cal::{Answer, ExecuteOptions, RecallAnswer, Response};
+use grainstore_cal::{ExecuteOptions, Response};
 
 use crate::base::error::Result;
 use crate::handle::session::Session;
@@ -65,18 +65,17 @@ impl Session {
         self.call(query, options, None, None)
     }
 
-    /// Counts an access to each grain that an answer gives as a result. Grains in an assembled context are
-    /// not counted: a budget chose them, not the user (OMS 22.10).
+    /// Counts an access to each grain that an answer gives: the results of a RECALL and what an ASSEMBLE shows
+    /// (OMS 22.10). Counts, values, histories and grains that a budget left out are none.
     pub(crate) fn count_access(&self, answer: &Response) -> Result<()> {
-        let answer = match &answer.answer {
-            Answer::Coalesced { answer, .. } => answer,
-            other => other,
-        };
-        let Answer::Grains(RecallAnswer { results, .. }) = answer else { return Ok(()) };
+        let inner = self.store().inner();
+        if !inner.counts_access() {
+            return Ok(());
+        }
         let view = self.view()?;
-        for row in results {
-            if let Some(sequence) = view.sequence_of(&row.content_address)? {
-                self.store().inner().touch(sequence);
+        for address in answer.answer.grains_given() {
+            if let Some(sequence) = view.sequence_of(&address)? {
+                inner.touch(sequence);
             }
         }
         Ok(())

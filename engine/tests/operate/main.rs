@@ -10,6 +10,7 @@ mod fixtures;
     reason = "helpers of tests, which the allowance for tests does not reach"
 )]
 mod index_blocks;
+mod limits;
 mod maintain;
 mod portable;
 mod read_only;

@@ -11,6 +11,7 @@ mod embedder;
 mod expand;
 mod foreign_index;
 mod graph;
+mod hostile_store;
 mod isolation;
 mod locomo;
 mod moving;

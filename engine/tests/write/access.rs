@@ -135,6 +135,109 @@ fn a_store_that_does_not_count_says_what_it_knew_before() {
     assert_eq!(access(&session, &one), read(1, NOW));
 }
 
+/// How often grains were read, without looking at them through a read that counts.
+fn counts(session: &Session, grains: &[ContentAddress]) -> Vec<u64> {
+    grains.iter().map(|one| session.inspect(one).unwrap().access.count).collect()
+}
+
+#[test]
+fn an_assembled_context_counts_the_grains_it_shows() {
+    let place = Place::new();
+    let (_store, session) = place.open();
+    let grains = ["b", "c", "d"].map(|object| put(&session, object));
+    let assemble = |rest: &str| {
+        let asked = format!(r#"ASSEMBLE FROM one: (RECALL beliefs ABOUT "a"), {rest}"#);
+        session.ask(&asked).unwrap().text().unwrap().to_owned()
+    };
+    // A grain that two sources find is shown once, and counts once.
+    assemble(r#"two: (RECALL beliefs ABOUT "a") BUDGET 50 grains"#);
+    assert_eq!(counts(&session, &grains), [1, 1, 1]);
+    let text = assemble(r#"two: (RECALL beliefs ABOUT "nobody") BUDGET 2 grains"#);
+    let shown = ["b", "c", "d"].map(|object| text.contains(&format!("knows {object}")));
+    assert_eq!(shown.iter().filter(|shown| **shown).count(), 2, "{text}");
+    let expected: Vec<_> = shown.iter().map(|shown| 1 + u64::from(*shown)).collect();
+    assert_eq!(counts(&session, &grains), expected, "what the budget left out was not read");
+    let asked = r#"ASSEMBLE FROM (RECALL beliefs ABOUT "a") BUDGET 50 grains STREAM"#;
+    let stream = grainstore::StreamOptions::default();
+    session.stream(asked, stream).unwrap().for_each(drop);
+    let expected: Vec<_> = expected.iter().map(|count| count + 1).collect();
+    assert_eq!(counts(&session, &grains), expected, "a stream shows them, too");
+}
+
+#[test]
+fn a_context_counts_no_grain_that_no_text_may_show() {
+    let place = Place::new();
+    let (_store, session) = place.open();
+    let unreviewed = r#"{"type": "reasoning", "conclusion": "it rains", "requires_human_review": true,
+        "premises": ["clouds"], "confidence": 0.5, "created_at": 2000}"#;
+    let unreviewed = grainstore::Grain::from_json(unreviewed).unwrap();
+    let unreviewed = session.put(unreviewed).unwrap().address();
+    let shown = put(&session, "b");
+    let context = session.ask("ASSEMBLE FROM (RECALL) BUDGET 50 grains").unwrap();
+    assert!(context.text().is_some_and(|text| !text.contains("rains")), "{context:?}");
+    assert_eq!(counts(&session, &[unreviewed, shown]), [0, 1]);
+}
+
+#[test]
+fn answers_of_cal_count_the_grains_they_give_and_no_others() {
+    let place = Place::new();
+    let (_store, session) = place.open();
+    let grains = ["b", "c"].map(|object| put(&session, object));
+    for (asked, given) in [
+        (r#"RECALL beliefs ABOUT "a""#, 1),
+        (r#"BATCH { x: RECALL beliefs ABOUT "a", y: RECALL beliefs ABOUT "a" }"#, 2),
+        (r#"COALESCE (RECALL goals, RECALL beliefs ABOUT "a")"#, 1),
+        (r#"RECALL beliefs ABOUT "a" | COUNT"#, 0),
+        (r#"RECALL beliefs ABOUT "a" | OBJECTS"#, 0),
+        (r#"RECALL beliefs ABOUT "a" | GROUP BY relation"#, 0),
+        (r#"EXPLAIN RECALL beliefs ABOUT "a""#, 0),
+        ("DESCRIBE capabilities", 0),
+    ] {
+        let before = counts(&session, &grains);
+        session.ask(asked).unwrap_or_else(|error| panic!("{asked}: {error}"));
+        let expected: Vec<_> = before.iter().map(|count| count + given).collect();
+        assert_eq!(counts(&session, &grains), expected, "{asked}");
+    }
+}
+
+#[test]
+fn a_store_that_does_not_count_writes_nothing_when_it_is_read() {
+    let place = Place::new();
+    let (store, session) = place.open();
+    let one = put(&session, "b");
+    session.get(&one).unwrap();
+    store.close().unwrap();
+    let options = place.options().count_access(false).audit_reads(false);
+    let (store, session) = opened(place.dir.path(), &options);
+    store.flush().unwrap();
+    let before = bytes_of(place.dir.path());
+    session.get(&one).unwrap();
+    session.get_batch(&[one, one]).unwrap();
+    session.latest("a", "knows").unwrap();
+    let query = grainstore::cal::Query::default().searching("b");
+    session.query(&query, &grainstore::PageOptions::first(3)).unwrap();
+    session.ask(r#"RECALL beliefs ABOUT "a""#).unwrap();
+    session.ask(r#"ASSEMBLE FROM (RECALL beliefs ABOUT "a") BUDGET 50 grains"#).unwrap();
+    place.clock.set(EpochMs::new(NOW + 2 * ACCESS_AGE_MS));
+    store.flush().unwrap();
+    assert_eq!(bytes_of(place.dir.path()), before);
+    assert_eq!(access(&session, &one), read(1, NOW));
+}
+
+/// The files of a directory, by name.
+fn bytes_of(
+    directory: &std::path::Path,
+) -> std::collections::BTreeMap<std::ffi::OsString, Vec<u8>> {
+    let mut files = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        match entry.file_type().unwrap().is_dir() {
+            true => files.extend(bytes_of(&entry.path())),
+            false => _ = files.insert(entry.file_name(), std::fs::read(entry.path()).unwrap()),
+        }
+    }
+    files
+}
+
 #[test]
 fn counts_of_many_readers_and_a_writer_add_up() {
     const READERS: u64 = 4;

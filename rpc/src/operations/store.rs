@@ -43,6 +43,7 @@ pub(crate) struct Open {
     #[serde(default)]
     reviewers: Few<String, MAX_NAMES>,
     audit_reads: Option<bool>,
+    count_access: Option<bool>,
     #[serde(default)]
     languages: Few<Formed<Spoken>, MAX_NAMES>,
     embedder: Option<Formed<Maker>>,
@@ -107,6 +108,9 @@ impl Open {
         }
         if let Some(audit) = self.audit_reads {
             options = options.audit_reads(audit);
+        }
+        if let Some(count) = self.count_access {
+            options = options.count_access(count);
         }
         if let Some(operator) = self.operator {
             options = options.operator(operator);

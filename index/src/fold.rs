@@ -168,8 +168,11 @@ fn only_namespace(sorted: &[keys::PostingKey]) -> Option<TermId> {
     namespaces.all(|id| id == first).then_some(first)
 }
 
+/// The key of a term and its row.
+type TermRow = (Arc<[u8]>, Arc<[u8]>);
+
 /// New terms, and the rows from relation ids to term keys, in order.
-fn term_rows(part: &TailPart) -> Vec<(Arc<[u8]>, Arc<[u8]>)> {
+fn term_rows(part: &TailPart) -> Vec<TermRow> {
     let terms = part.terms.iter();
     let terms =
         terms.filter_map(|(key, term)| Some((Arc::clone(key), Arc::clone(term.row.as_ref()?))));

@@ -24,6 +24,8 @@ pub enum MergeGoal {
     SizeTiered,
     /// Those that are not eight times as large as all smaller ones together. While nothing else is to do.
     WhenIdle,
+    /// All. Before the index is copied.
+    All,
 }
 
 /// The blocks of a run that is no longer used, that one step of [`remove_unused_runs`] takes out.
@@ -229,6 +231,7 @@ fn runs_to_merge(sizes: &[u64], goal: MergeGoal) -> Vec<usize> {
                 }
             }
         }
+        MergeGoal::All => places.len(),
         MergeGoal::WhenIdle => {
             let (mut smaller, mut count) = (0_u64, 0);
             for (at, size) in places.iter().map(size_of).enumerate() {
@@ -301,6 +304,7 @@ mod tests {
             (vec![80, 4], MergeGoal::WhenIdle, vec![]),
             (vec![80, 4, 6], MergeGoal::WhenIdle, vec![0, 1, 2]),
             (vec![1_000, 100, 1], MergeGoal::WhenIdle, vec![]),
+            (vec![1_000, 100, 1], MergeGoal::All, vec![0, 1, 2]),
             (vec![1_000, 100, 13], MergeGoal::WhenIdle, vec![1, 2]),
         ] {
             assert_eq!(runs_to_merge(&sizes, goal), expected, "{sizes:?} {goal:?}");

@@ -19,7 +19,7 @@ use crate::disk::directory;
 use crate::disk::keyring::fill_random;
 use crate::disk::layout::AuditHead;
 use crate::disk::vault::Vault;
-use crate::state::run_merger::{MergeStep, RunMerger};
+use crate::state::run_merger::RunMerger;
 
 /// Interval at which an idle thread checks for remaining readers of replaced databases.
 const RELEASE_CHECK: Duration = Duration::from_millis(50);
@@ -30,6 +30,9 @@ const IDLE_AFTER: Duration = Duration::from_secs(1);
 /// A change of the index between two snapshots of it.
 type IndexChange = Box<dyn FnOnce(&mut DatabaseHandle) -> Result<()> + Send>;
 
+/// Work that sends its result itself.
+type DetachedWork = Box<dyn FnOnce(&mut DatabaseHandle) + Send>;
+
 /// A job for the thread.
 enum IndexJob {
     /// Adds a run to the index; the result is a new snapshot of the tables.
@@ -37,9 +40,9 @@ enum IndexJob {
     /// Changes the index otherwise, with the same result.
     Change(IndexChange),
     /// Puts another database in the place of this one, and sends its result itself.
-    Replace(Box<dyn FnOnce(&mut DatabaseHandle) + Send>),
+    Replace(DetachedWork),
     /// Leaves the tables as they are, and sends its result itself.
-    Read(Box<dyn FnOnce(&mut DatabaseHandle) + Send>),
+    Read(DetachedWork),
 }
 
 /// What the thread has done to the tables.
@@ -186,9 +189,18 @@ impl FoldWorker {
         self.detached(IndexJob::Replace, work)
     }
 
+    /// Merges all runs into one, and waits for it. The previous change must have been awaited.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub(crate) fn merge_all(&mut self) -> Result<LeasedReader<Tables>> {
+        self.begin(Box::new(|db| RunMerger::new(false).merge_all(db)))?;
+        self.wait()
+    }
+
     fn detached<T: Send + 'static>(
         &mut self,
-        job: fn(Box<dyn FnOnce(&mut DatabaseHandle) + Send>) -> IndexJob,
+        job: fn(DetachedWork) -> IndexJob,
         work: impl FnOnce(&mut DatabaseHandle) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (sender, outcome) = channel();
@@ -292,10 +304,9 @@ fn serve(
     while let Some(job) = next_job(db, jobs, (&mut merger, finished)) {
         let changed = match job {
             IndexJob::Fold(fold) => {
-                let room = catch_storage_panic(|| merger.make_room(db));
-                let sent =
-                    room.map_or_else(|error| finished.send(IndexOutcome::Merged(Err(error))), Ok);
-                if sent.is_err() {
+                if let Err(error) = catch_storage_panic(|| merger.make_room(db))
+                    && finished.send(IndexOutcome::Merged(Err(error))).is_err()
+                {
                     break;
                 }
                 let outcome = apply_change(db, &merger, fold);
@@ -335,12 +346,8 @@ fn next_job(
                 Err(TryRecvError::Disconnected) => return None,
                 Err(TryRecvError::Empty) => {}
             }
-            match catch_storage_panic(|| merger.step(db)) {
-                Ok(MergeStep::Merged(tables)) => {
-                    finished.send(IndexOutcome::Merged(Ok(tables))).ok()?;
-                }
-                Ok(MergeStep::More | MergeStep::Nothing) => {}
-                Err(error) => finished.send(IndexOutcome::Merged(Err(error))).ok()?,
+            if let Some(tables) = catch_storage_panic(|| merger.step(db)).transpose() {
+                finished.send(IndexOutcome::Merged(tables)).ok()?;
             }
             continue;
         }

@@ -46,15 +46,8 @@ enum NextMerge {
     Nothing,
 }
 
-/// The outcome of a step.
-pub(crate) enum MergeStep {
-    /// Nothing is to do, until the next fold or until [`RunMerger::set_idle`].
-    Nothing,
-    /// More is to do.
-    More,
-    /// A merge has ended: the tables as they are now.
-    Merged(LeasedReader<Tables>),
-}
+/// The tables as they are after a merge that a step has ended.
+pub(crate) type MergedTables = Option<LeasedReader<Tables>>;
 
 impl RunMerger {
     /// The merger of an index that was just opened: it begins once there is nothing else to do, or else once a run
@@ -106,7 +99,7 @@ impl RunMerger {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`: the merges are given up then, until the next fold.
-    pub(crate) fn step(&mut self, db: &DatabaseHandle) -> Result<MergeStep> {
+    pub(crate) fn step(&mut self, db: &DatabaseHandle) -> Result<MergedTables> {
         let step = match self.next {
             NextMerge::Nothing | NextMerge::WhenIdle { is_idle: false } => self.continue_merge(db),
             NextMerge::SizeTiered => self.begin(db, MergeGoal::SizeTiered),
@@ -132,10 +125,22 @@ impl RunMerger {
         }
         let mut steps = (runs - SOFT_RUNS).saturating_mul(STEPS_A_RUN);
         while (steps > 0 || runs >= MAX_RUNS) && self.is_due() {
-            if let MergeStep::Merged(tables) = self.step(db)? {
+            if let Some(tables) = self.step(db)? {
                 runs = tables.run_count()?;
             }
             steps = steps.saturating_sub(1);
+        }
+        Ok(())
+    }
+
+    /// Merges all runs into one, if the disk has room for it. Merges under way must have been given up.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    pub(crate) fn merge_all(&mut self, db: &DatabaseHandle) -> Result<()> {
+        self.begin(db, MergeGoal::All)?;
+        while !self.merges.is_empty() {
+            self.continue_merge(db)?;
         }
         Ok(())
     }
@@ -150,15 +155,15 @@ impl RunMerger {
     }
 
     /// Takes out runs that are no longer used, or begins the merge that is due beside those under way.
-    fn begin(&mut self, db: &DatabaseHandle, goal: MergeGoal) -> Result<MergeStep> {
+    fn begin(&mut self, db: &DatabaseHandle, goal: MergeGoal) -> Result<MergedTables> {
         let others: Vec<&RunMerge> = self.merges.iter().map(|(merge, _)| merge).collect();
-        if has_unused_runs(&db.begin_read()?, &others)? {
+        if goal != MergeGoal::All && has_unused_runs(&db.begin_read()?, &others)? {
             let mut txn = db.begin_write()?;
             txn.set_quick_repair(true);
             remove_unused_runs(&txn, &others)?;
             txn.set_durability(Durability::None)?;
             txn.commit()?;
-            return Ok(MergeStep::More);
+            return Ok(None);
         }
         let tables = self.open_tables(db)?;
         match RunMerge::of(&tables, goal, &others)? {
@@ -173,12 +178,12 @@ impl RunMerger {
             }
             None => self.next = NextMerge::Nothing,
         }
-        Ok(MergeStep::More)
+        Ok(None)
     }
 
     /// Goes on with the last merge that was begun.
-    fn continue_merge(&mut self, db: &DatabaseHandle) -> Result<MergeStep> {
-        let Some((merge, _)) = self.merges.last_mut() else { return Ok(MergeStep::Nothing) };
+    fn continue_merge(&mut self, db: &DatabaseHandle) -> Result<MergedTables> {
+        let Some((merge, _)) = self.merges.last_mut() else { return Ok(None) };
         let mut txn = db.begin_write()?;
         txn.set_quick_repair(true);
         let is_done = merge.step(&txn, STEP_BYTES)?;
@@ -190,11 +195,11 @@ impl RunMerger {
             self.volatile = 0;
         }
         if !is_done {
-            return Ok(MergeStep::More);
+            return Ok(None);
         }
         self.merges.pop();
         self.next = NextMerge::SizeTiered;
-        self.open_tables(db).map(MergeStep::Merged)
+        self.open_tables(db).map(Some)
     }
 }
 

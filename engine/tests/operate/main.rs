@@ -6,6 +6,7 @@ mod docs;
 mod fixtures;
 #[path = "../kit/index_blocks.rs"]
 #[expect(
+    clippy::unwrap_used,
     clippy::indexing_slicing,
     reason = "helpers of tests, which the allowance for tests does not reach"
 )]

@@ -4,20 +4,15 @@ use crate::keys::SAMPLE_ROW_BYTES;
 use crate::posting_lists::{NAMESPACE_BYTES, POSTING_LISTS, PostingList};
 
 /// How a row is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum RowForm {
     /// So many bytes, all of them: rows that share little, and are looked up one by one.
     Fixed(usize),
     /// So many bytes, without those that are as in the row before.
     FixedPrefixed(usize),
     /// A key of any length, without the bytes that are as in the row before, and a value.
+    #[default]
     KeyValue,
-}
-
-impl Default for RowForm {
-    fn default() -> Self {
-        Self::KeyValue
-    }
 }
 
 /// Bytes of a row of addresses.
@@ -29,7 +24,7 @@ pub(crate) struct RunList(u8);
 
 impl RunList {
     /// `level:1 list:1 row:32`, shorter rows padded with zeros, see [`sample`](crate::sample).
-    pub(crate) const SAMPLE: Self = Self(PostingList::COUNT as u8);
+    pub(crate) const SAMPLE: Self = Self(PostingList::Value as u8 + 1);
     /// Term key -> term row; a relation's id key -> its term key.
     pub(crate) const TERMS: Self = Self(Self::SAMPLE.0 + 1);
     /// `address:32 sequence:4`.

@@ -35,8 +35,8 @@ impl Store {
     /// Rewrites the files of the store without free pages, and without anything that was deleted. If a name
     /// in the directory is a link, the file it leads to is rewritten.
     ///
-    /// Reads continue meanwhile, writes wait. Needs disk space for a second copy of the larger file, and the
-    /// old files stay until the last read from them has ended.
+    /// Reads continue meanwhile, writes wait. Needs disk space for a second copy of the truth, then for two more of
+    /// the index, and the old files stay until the last read from them has ended.
     ///
     /// ```
     /// # use grainstore::prelude::*;
@@ -77,6 +77,10 @@ impl Writer {
         };
         let before = bytes()?;
         self.replace_truth()?;
+        let merged = self.fold_worker.merge_all()?;
+        let mut indexed = self.view.indexed().clone();
+        indexed.replace_tables(merged);
+        self.replace_view(self.view.with_index(indexed));
         self.compact_index()?;
         let after = bytes()?;
         Ok(CompactionReport {

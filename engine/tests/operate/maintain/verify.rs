@@ -377,6 +377,10 @@ fn remove_last(txn: &redb::WriteTransaction, list: (u8, usize)) {
 }
 
 /// Adds the first row of each block of a list again, with another place.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "a helper of tests, which the allowance for tests does not reach"
+)]
 fn add_to(txn: &redb::WriteTransaction, list: (u8, usize)) {
     index_blocks::edit(txn, list, |rows| {
         let mut row = rows[0].clone();
@@ -408,6 +412,10 @@ fn a_posting_too_many_is_found() {
 }
 
 /// Leads the address of the last grain up to a place one place further back.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "a helper of tests, which the allowance for tests does not reach"
+)]
 fn mislead(path: &Path, place: u64) {
     index(path, |txn| {
         let place_of = |row: &Vec<u8>| u32::from_be_bytes(row[32..].try_into().unwrap());

@@ -16,7 +16,7 @@ use crate::run::writer::RunWriter;
 use crate::tables::Tables;
 use crate::term::TermId;
 
-/// Which runs of an index are merged.
+/// Which runs of an index a [`RunMerge`] merges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MergeGoal {
     /// Those that are not twice as large as the next smaller one: few runs, and each row is written a logarithmic
@@ -62,7 +62,7 @@ const REMOVED_BLOCKS: usize = 1_024;
 /// // Two grains were folded into `db`, one after the other.
 /// let tables = Tables::open(db.begin_read()?, None);
 /// assert_eq!(tables.run_count()?, 2);
-/// if let Some(mut merge) = RunMerge::of(&tables, MergeGoal::SizeTiered, &[])? {
+/// if let Some(mut merge) = RunMerge::of(&tables, MergeGoal::WhenIdle, &[])? {
 ///     loop {
 ///         let txn = db.begin_write()?;
 ///         let done = merge.step(&txn, 1 << 20)?;
@@ -248,7 +248,7 @@ fn runs_to_merge(sizes: &[u64], goal: MergeGoal) -> Vec<usize> {
     places
 }
 
-/// Takes out runs that are no longer used, or that a merge left unfinished, some blocks at a time. Returns `true` if
+/// Takes out runs that are no longer used, or that a [`RunMerge`] left unfinished, some blocks at a time. Returns `true` if
 /// nothing is left to take out. The tables of merges under way are left.
 ///
 /// # Errors
@@ -275,7 +275,7 @@ pub fn remove_unused_runs(txn: &WriteTransaction, merges: &[&RunMerge]) -> Resul
     Ok(false)
 }
 
-/// Returns `true` if there are tables that [`remove_unused_runs`] would take out.
+/// Returns `true` if there are tables that [`remove_unused_runs`] would take out, beside those of each [`RunMerge`].
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.

@@ -24,7 +24,7 @@ use crate::term::{NextIds, TermId};
 /// The prefix of all derived tables' names, in every layout version.
 pub(crate) const NAME_PREFIX: &str = "index.";
 
-/// A row of a list: its key and its value, which is empty in most lists.
+/// A row of a list of [`Tables`]: its key and its value, which is empty in most lists.
 pub type TableRow = (Vec<u8>, Vec<u8>);
 
 pub(crate) type MetaRows = ReadOnlyTable<&'static str, &'static [u8]>;

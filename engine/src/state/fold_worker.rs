@@ -25,7 +25,7 @@ use crate::state::run_merger::RunMerger;
 const RELEASE_CHECK: Duration = Duration::from_millis(50);
 
 /// Time without a job after which runs are merged that would wait while grains keep coming.
-const IDLE_AFTER: Duration = Duration::from_secs(1);
+const IDLE_AFTER: Duration = Duration::from_millis(200);
 
 /// A change of the index between two snapshots of it.
 type IndexChange = Box<dyn FnOnce(&mut DatabaseHandle) -> Result<()> + Send>;

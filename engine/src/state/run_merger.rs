@@ -133,15 +133,18 @@ impl RunMerger {
         Ok(())
     }
 
-    /// Merges all runs into one, if the disk has room for it. Merges under way must have been given up.
+    /// Merges all runs into one, if the disk has room for it, and takes out those that are no longer used. Merges under
+    /// way must have been given up.
     ///
     /// # Errors
     /// As [`step`](Self::step).
     pub(crate) fn merge_all(&mut self, db: &DatabaseHandle) -> Result<()> {
+        while self.remove_unused(db)? {}
         self.begin(db, MergeGoal::All)?;
         while !self.merges.is_empty() {
             self.continue_merge(db)?;
         }
+        while self.remove_unused(db)? {}
         Ok(())
     }
 
@@ -156,15 +159,10 @@ impl RunMerger {
 
     /// Takes out runs that are no longer used, or begins the merge that is due beside those under way.
     fn begin(&mut self, db: &DatabaseHandle, goal: MergeGoal) -> Result<MergedTables> {
-        let others: Vec<&RunMerge> = self.merges.iter().map(|(merge, _)| merge).collect();
-        if goal != MergeGoal::All && has_unused_runs(&db.begin_read()?, &others)? {
-            let mut txn = db.begin_write()?;
-            txn.set_quick_repair(true);
-            remove_unused_runs(&txn, &others)?;
-            txn.set_durability(Durability::None)?;
-            txn.commit()?;
+        if self.remove_unused(db)? {
             return Ok(None);
         }
+        let others = self.under_way();
         let tables = self.open_tables(db)?;
         match RunMerge::of(&tables, goal, &others)? {
             Some(merge) => {
@@ -179,6 +177,24 @@ impl RunMerger {
             None => self.next = NextMerge::Nothing,
         }
         Ok(None)
+    }
+
+    /// Takes out a part of the runs that are no longer used; returns `false` if there are none.
+    fn remove_unused(&self, db: &DatabaseHandle) -> Result<bool> {
+        let others = self.under_way();
+        if !has_unused_runs(&db.begin_read()?, &others)? {
+            return Ok(false);
+        }
+        let mut txn = db.begin_write()?;
+        txn.set_quick_repair(true);
+        remove_unused_runs(&txn, &others)?;
+        txn.set_durability(Durability::None)?;
+        txn.commit()?;
+        Ok(true)
+    }
+
+    fn under_way(&self) -> Vec<&RunMerge> {
+        self.merges.iter().map(|(merge, _)| merge).collect()
     }
 
     /// Goes on with the last merge that was begun.

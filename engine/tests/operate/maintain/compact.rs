@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use redb::{ReadableDatabase, TableHandle};
+
 use crate::maintain::kit::{answers, copy, fill, filled, names, open, operator, while_busy};
 
 #[test]
@@ -31,6 +33,23 @@ fn a_compacted_store_is_smaller_and_answers_the_same() {
         names(dir.path()),
         ["LOCK", "grains.redb", "index.redb", "text"].map(String::from).into()
     );
+}
+
+#[test]
+fn a_compacted_index_is_one_run_and_holds_no_other() {
+    let (dir, store) = filled(60);
+    for more in 0..6 {
+        fill(&store, 100 + 10 * more..110 + 10 * more);
+        store.flush().unwrap();
+    }
+    let before = answers(&store);
+    store.compact().unwrap();
+    assert_eq!(answers(&store), before);
+    store.close().unwrap();
+    let db = redb::Database::open(dir.path().join("index.redb")).unwrap();
+    let txn = db.begin_read().unwrap();
+    let tables = txn.list_tables().unwrap();
+    assert_eq!(tables.filter(|table| table.name().starts_with("index.run.")).count(), 1);
 }
 
 #[test]

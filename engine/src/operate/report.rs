@@ -62,6 +62,8 @@ pub struct StoreStats {
     pub disk_bytes: u64,
     /// Size of the derived indexes on disk, in bytes.
     pub index_bytes: u64,
+    /// Sorted runs of the derived indexes: a look-up reads each, and they are merged in the background.
+    pub index_runs: usize,
     /// Documents in the full text as it is now.
     pub text_documents: u64,
     /// Segments of the full text.
@@ -92,7 +94,8 @@ pub struct StoreStats {
     pub waiting_counts: usize,
     /// Most memory of the page caches of both files, in bytes.
     pub cache_bytes: usize,
-    /// Rows of each table of the truth and of the derived indexes, as far as they are folded.
+    /// Rows of each table of the truth and of each list of the derived indexes, as far as they are folded. Rows that stand
+    /// for every namespace count only in runs with grains of several.
     pub rows: BTreeMap<&'static str, u64>,
 }
 
@@ -152,6 +155,7 @@ impl Store {
             last_sequence,
             disk_bytes: bytes_of(&self.truth_path()),
             index_bytes: bytes_of(&directory::index_path(self.path())),
+            index_runs: index.runs,
             text_documents: text.texts.documents,
             text_segments: text.texts.segments,
             text_bytes: text.texts.bytes,

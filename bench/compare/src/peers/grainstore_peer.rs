@@ -69,6 +69,13 @@ impl Peer for Grainstore {
     }
 
     fn settle(&self) -> Result<()> {
+        // Runs are merged once there is nothing else to do.
+        for _ in 0..100 {
+            if self.store.stats()?.index_runs <= 1 {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
         Ok(())
     }
 

@@ -18,10 +18,10 @@ const MAX_VOLATILE_BYTES: usize = 64 << 20;
 const SOFT_RUNS: usize = 12;
 /// Steps for each run beyond that.
 const STEPS_A_RUN: usize = 4;
-/// Runs that there never are more of.
+/// Runs from which a fold waits until some are merged, even where the disk has little room.
 const MAX_RUNS: usize = 32;
 /// Free bytes of the disk that a merge leaves beside what it writes.
-const MIN_FREE_BYTES: u64 = 64 << 20;
+const MIN_FREE_BYTES: u64 = 16 << 20;
 
 /// What is to be done about the runs.
 pub(crate) struct RunMerger {
@@ -31,6 +31,8 @@ pub(crate) struct RunMerger {
     cache: RunCache,
     /// Bytes written since the last durable commit of a step.
     volatile: usize,
+    /// True while there are too many runs to wait for room on the disk.
+    is_forced: bool,
     /// False for the index of a store that is only read: what is merged there takes memory, and is lost.
     merges_when_idle: bool,
 }
@@ -58,6 +60,7 @@ impl RunMerger {
             merges: Vec::new(),
             cache: RunCache::default(),
             volatile: 0,
+            is_forced: false,
             merges_when_idle,
         }
     }
@@ -125,7 +128,10 @@ impl RunMerger {
         }
         let mut steps = (runs - SOFT_RUNS).saturating_mul(STEPS_A_RUN);
         while (steps > 0 || runs >= MAX_RUNS) && self.is_due() {
-            if let Some(tables) = self.step(db)? {
+            self.is_forced = runs >= MAX_RUNS;
+            let merged = self.step(db);
+            self.is_forced = false;
+            if let Some(tables) = merged? {
                 runs = tables.run_count()?;
             }
             steps = steps.saturating_sub(1);
@@ -167,7 +173,7 @@ impl RunMerger {
         match RunMerge::of(&tables, goal, &others)? {
             Some(merge) => {
                 self.next = NextMerge::Nothing;
-                if has_room(db, merge.bytes()?)? {
+                if self.is_forced || has_room(db, merge.bytes()?)? {
                     self.merges.push((merge, tables));
                 }
             }

@@ -2,7 +2,7 @@
 //!
 //! Everything here can be deleted and rebuilt from the log. The engine owns the database, its transactions
 //! and the writer thread; this crate owns the tables named `index.*`, their byte layouts, and the merged view
-//! over the sorted tables and the tail. It does no I/O of its own, and it never decides what is visible:
+//! over the sorted runs and the tail. It does no I/O of its own, and it never decides what is visible:
 //! every reader of a posting rechecks the grain behind it.
 //!
 //! Modules, in the order data flows:

@@ -138,8 +138,8 @@ impl RowKey {
     pub(crate) const AUDIT_KEY: Self = Self { table: 5, key: 1 };
     /// The row of the sums of the truth.
     pub(crate) const ROW_SUMS: Self = Self { table: 7, key: 0 };
-    /// The row of the sums of an index that was made in an epoch.
-    pub(crate) fn index_sums(epoch: u64) -> Self {
+    /// The row of the seal of an index that was made in an epoch.
+    pub(crate) fn index_seal(epoch: u64) -> Self {
         Self { table: 8, key: epoch }
     }
 

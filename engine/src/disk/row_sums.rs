@@ -452,13 +452,13 @@ impl BlockSeal for IndexSeal {
     }
 
     fn seal(&self, body: &[u8]) -> index::Result<Vec<u8>> {
-        let row = RowKey::index_sums(self.epoch);
+        let row = RowKey::index_seal(self.epoch);
         let sealed = self.vault.seal(row, body, &self.vault.store_key());
         sealed.map_err(|error| index::Error::of_seal(error.to_string()))
     }
 
     fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
-        let row = RowKey::index_sums(self.epoch);
+        let row = RowKey::index_seal(self.epoch);
         self.vault.open(row, sealed).ok().map(std::borrow::Cow::into_owned)
     }
 

@@ -490,7 +490,7 @@ impl Writer {
             }
             // An error that remains is kept in `failed`.
             Err(error) if error.is_index_damage() => drop(self.recover_index(error)),
-            // The next fold tries again, and reports it if it cannot write either.
+            // A disk that did not take the merge takes no fold either, which reports it.
             Err(_) => {}
         }
     }

@@ -559,7 +559,7 @@ impl Keyring {
         self.state_pads.token(SUCCESSOR_TOKEN, &[record])
     }
 
-    /// Returns the token of a row of a table, which enters the keyed sum over its rows.
+    /// Returns the token of a row of a table, which enters the keyed sum over its rows, or is the tag of a block or a file.
     pub(crate) fn row_token(&self, table: u8, key: &[u8], value: &[u8]) -> [u8; 32] {
         self.state_pads.token(ROW, &[&[table], key, value])
     }

@@ -1,9 +1,10 @@
-//! What the fuzz targets `policy` and `audit` run: the decision on one grain, and the walk along one
-//! audit chain. With the feature `fuzzing` alone, and no part of the API: it changes as they do.
+//! What the fuzz targets `policy`, `audit` and `changes` run: the decision on one grain, the walk along one
+//! audit chain, and a change record applied. With the feature `fuzzing` alone, and no part of the API: it changes as they do.
 
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, VerificationStatus};
 
 use crate::base::error::Result;
+use crate::disk::change_record::ChangeRecord;
 use crate::operate::maintain::problems_of;
 use crate::rules::policy::{
     PolicyAction, PolicyAttempt, PolicyFacts, PolicyRule, Proofs, ProtectionLink, Protector, decide,
@@ -112,6 +113,18 @@ impl AuditChain {
         let problems = problems_of(genesis, rows, &head)?;
         Ok(problems.into_iter().map(|problem| problem.place).collect())
     }
+}
+
+/// Applies a change record to an empty database.
+///
+/// # Errors
+/// For bytes that are none, and rows that fit no table.
+pub fn apply_changes(bytes: &[u8]) -> Result<()> {
+    let record = ChangeRecord::from_bytes(bytes)?;
+    let db = redb::Database::builder().create_with_backend(redb::backends::InMemoryBackend::new());
+    let txn = db?.begin_write()?;
+    record.apply(&txn)?;
+    Ok(txn.commit()?)
 }
 
 /// Reads an audit entry, and what a refused one tells a person.

@@ -14,6 +14,7 @@ use redb::{Builder, Database};
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::disk::directory;
 use crate::disk::pinned_directory::PinnedDirectory;
+use crate::disk::truth_transaction::{CommitObserver, TruthTransaction};
 use crate::disk::vault::Vault;
 
 /// An open database, the replaced ones that still have readers, and the location of its file.
@@ -34,6 +35,8 @@ pub(crate) struct DatabaseHandle {
     database_file: Option<DatabaseFile>,
     /// Keys to decrypt its rows.
     vault: Vault,
+    /// Takes the changes of its commits.
+    observer: CommitObserver,
 }
 
 /// A reader's claim on a database: while one exists, the database stays open.
@@ -134,12 +137,26 @@ impl DatabaseHandle {
             unshredded,
             database_file: home,
             vault,
+            observer: CommitObserver::default(),
         }
     }
 
     /// Sets the keys its rows are encrypted with.
     pub(crate) fn with_vault(self, vault: Vault) -> Self {
         Self { vault, ..self }
+    }
+
+    /// Sets who takes the changes of its commits.
+    pub(crate) fn with_observer(self, observer: CommitObserver) -> Self {
+        Self { observer, ..self }
+    }
+
+    /// Begins a write transaction of the truth.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn begin_change(&self) -> Result<TruthTransaction> {
+        TruthTransaction::begin(&self.db, &self.vault, &self.observer)
     }
 
     /// Keys to decrypt its rows.

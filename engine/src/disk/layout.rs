@@ -520,10 +520,7 @@ pub(crate) fn encode_access(
 ///
 /// # Errors
 /// `ERR_INTEGRITY` for bytes that are damaged.
-pub(crate) fn decode_access(
-    sequence: Sequence,
-    record: &[u8; ACCESS_RECORD_BYTES],
-) -> Result<AccessCounts> {
+pub(crate) fn decode_access(sequence: Sequence, record: &[u8]) -> Result<AccessCounts> {
     let damaged = || Error::integrity("an access record is damaged");
     let (body, check) = record.split_last_chunk::<4>().ok_or_else(damaged)?;
     let (count, rest) = body.split_first_chunk::<8>().ok_or_else(damaged)?;

@@ -10,14 +10,16 @@
 
 use grainstore_index::{self as index, BlockSeal, Sequence};
 use redb::{
-    AccessGuard, Key, ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata,
-    TableDefinition, TableError, TableHandle, Value, WriteTransaction,
+    Key, ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata, TableDefinition,
+    TableError, Value,
 };
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result};
 use crate::disk::keyring::{Keyring, fill_random};
 use crate::disk::layout::{self, AuditHead, EncryptedEnvelope, RowKey, Stub};
+use crate::disk::truth_tables::TruthTable;
+use crate::disk::truth_transaction::RowWriter;
 use crate::disk::vault::Vault;
 
 /// What to do about a store that was tampered with.
@@ -102,54 +104,25 @@ impl<'v> SumChanges<'v> {
         Self { vault, changes: Sums::default(), changed: false }
     }
 
-    /// Takes note that a row was replaced, added (`before` is `None`) or removed (`after` is `None`).
-    pub(crate) fn replace<V: Value>(
-        &mut self,
-        table: SummedTable,
-        key: u64,
-        before: Option<AccessGuard<'_, V>>,
-        after: Option<&[u8]>,
-    ) {
-        self.replace_named(table, &key.to_be_bytes(), before, after);
-    }
-
-    /// The same, for a table whose keys are bytes.
-    pub(crate) fn replace_named<V: Value>(
-        &mut self,
-        table: SummedTable,
-        key: &[u8],
-        before: Option<AccessGuard<'_, V>>,
-        after: Option<&[u8]>,
-    ) {
+    /// Takes note that a row was written or is gone.
+    pub(crate) fn toggle(&mut self, table: SummedTable, key: &[u8], value: &[u8]) {
         let Some(keyring) = self.vault.keyring() else { return };
         let Some(sum) = self.changes.get_mut(table as usize) else { return };
-        let mut toggle = |value: &[u8]| {
-            add(sum, &keyring.row_token(table.number(), key, value));
-            self.changed = true;
-        };
-        if let Some(before) = before {
-            toggle(V::as_bytes(&before.value()).as_ref());
-        }
-        if let Some(after) = after {
-            toggle(after);
-        }
+        add(sum, &keyring.row_token(table.number(), key, value));
+        self.changed = true;
     }
 
-    /// Writes the new sums. The meta table must not be open in this transaction.
+    /// Returns the row of the new sums, made of the row there was; `None` if no sum changed.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if the sums there are were not written by this store; `ERR_IO`.
-    pub(crate) fn write(self, txn: &WriteTransaction) -> Result<()> {
+    /// `ERR_INTEGRITY` if the sums there are were not written by this store.
+    pub(crate) fn row(&self, before: Option<Vec<u8>>) -> Result<Option<Vec<u8>>> {
         if !self.changed {
-            return Ok(());
+            return Ok(None);
         }
-        let mut meta = txn.open_table(layout::META)?;
-        let mut sums =
-            stored(self.vault, meta.get(layout::META_ROW_SUMS)?.map(|row| row.value().to_vec()))?;
+        let mut sums = stored(self.vault, before)?;
         sums.iter_mut().zip(&self.changes).for_each(|(sum, change)| add(sum, change));
-        let row = self.vault.seal(RowKey::ROW_SUMS, &sums.concat(), &self.vault.store_key())?;
-        meta.insert(layout::META_ROW_SUMS, row.as_slice())?;
-        Ok(())
+        self.vault.seal(RowKey::ROW_SUMS, &sums.concat(), &self.vault.store_key()).map(Some)
     }
 }
 
@@ -197,22 +170,19 @@ const PLAIN: u8 = 0x92;
 const FILE: u8 = 0x93;
 const INDEX: u8 = 0x94;
 
-/// Writes the seal for what a transaction is about to commit. No table may be open in it.
+/// Returns an audit head with the seal of what a transaction is about to commit.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` for a store without an audit head; `ERR_IO`.
-pub(crate) fn write_seal(txn: &WriteTransaction, keyring: &Keyring) -> Result<()> {
-    let last = txn.open_table(layout::LOG)?.last()?.map_or(0, |(sequence, _)| sequence.value());
-    let mut audit = txn.open_table(layout::AUDIT)?;
-    let row = audit.get(layout::AUDIT_HEAD)?.map(|row| row.value().to_vec());
-    let row = row.unwrap_or_default();
-    let head = AuditHead::decode(&row)?.encode();
-    let seal = seal_of(keyring, &head, last, &txn.open_table(layout::META)?)?;
-    let sealed = [&head[..], &seal].concat();
-    if row != sealed {
-        audit.insert(layout::AUDIT_HEAD, sealed.as_slice())?;
-    }
-    Ok(())
+/// `ERR_INTEGRITY` for bytes that are no audit head; `ERR_IO`.
+pub(crate) fn sealed_head(
+    keyring: &Keyring,
+    head: &[u8],
+    last: u64,
+    meta: &impl ReadableTable<&'static str, &'static [u8]>,
+) -> Result<Vec<u8>> {
+    let head = AuditHead::decode(head)?.encode();
+    let seal = seal_of(keyring, &head, last, meta)?;
+    Ok([&head[..], &seal].concat())
 }
 
 /// Checks the seal, and that the log and the audit log have as many rows as they say. Nothing to check in a
@@ -256,18 +226,6 @@ pub(crate) fn file_token(vault: &Vault, name: &str, bytes: &[u8]) -> Option<[u8;
     vault.keyring().map(|keyring| keyring.row_token(FILE, &key, bytes))
 }
 
-/// Ends the epoch of the indexes in this transaction, and returns the next one: to be set in the vault once it
-/// is committed.
-///
-/// # Errors
-/// `ERR_IO`.
-pub(crate) fn end_index_epoch(txn: &WriteTransaction, vault: &Vault) -> Result<u64> {
-    let next = vault.index_epoch().saturating_add(1);
-    txn.open_table(layout::META)?
-        .insert(layout::META_INDEX_EPOCH, next.to_be_bytes().as_slice())?;
-    Ok(next)
-}
-
 fn seal_of(
     keyring: &Keyring,
     head: &[u8; 40],
@@ -307,33 +265,28 @@ pub(crate) fn masked(keyring: &Keyring, row: RowKey, bytes: &[u8]) -> Vec<u8> {
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn bind_rows(
-    txn: &WriteTransaction,
-    from: &ReadTransaction,
-    vault: &Vault,
-) -> Result<()> {
+pub(crate) fn bind_rows(rows: &mut RowWriter<'_>, from: &ReadTransaction) -> Result<()> {
+    let vault = rows.vault();
     let Some(keyring) = vault.keyring() else { return Ok(()) };
-    let mut sums = SumChanges::of(vault);
-    for (definition, row_key, summed) in [
-        (layout::LOG, RowKey::log_row as fn(u64) -> RowKey, None),
-        (layout::SIGNATURES, RowKey::signature_row, Some(SummedTable::Signatures)),
-        (layout::REASONS, RowKey::reason, Some(SummedTable::Reasons)),
-        (layout::VECTORS, RowKey::vector, Some(SummedTable::Vectors)),
+    for (table, definition, row_key) in [
+        (TruthTable::Log, layout::LOG, RowKey::log_row as fn(u64) -> RowKey),
+        (TruthTable::Signatures, layout::SIGNATURES, RowKey::signature_row),
+        (TruthTable::Reasons, layout::REASONS, RowKey::reason),
+        (TruthTable::Vectors, layout::VECTORS, RowKey::vector),
     ] {
-        let rows = match from.open_table(definition) {
+        let stored = match from.open_table(definition) {
             Err(TableError::TableDoesNotExist(_)) => continue,
             opened => opened?,
         };
-        let mut table = txn.open_table(definition)?;
-        for row in rows.iter()? {
+        for row in stored.iter()? {
             let (key, row) = row?;
             let (key, row) = (key.value(), row.value());
-            let bound = match Stub::is_stub(row) && definition.name() == layout::LOG.name() {
+            let bound = match Stub::is_stub(row) && table == TruthTable::Log {
                 // What is damaged stays so.
                 true => {
                     let at = Sequence::new(key);
                     let Ok(stub) = Stub::open(at, row, &Vault::default()) else { continue };
-                    add_erased(txn, at, &mut sums)?;
+                    rows.mark_erased(at)?;
                     stub.seal(at, vault)
                 }
                 false if EncryptedEnvelope::parse(row).is_ok_and(|sealed| sealed.is_none()) => {
@@ -341,28 +294,8 @@ pub(crate) fn bind_rows(
                 }
                 false => continue,
             };
-            let former = table.insert(key, bound.as_slice())?;
-            if let Some(summed) = summed {
-                sums.replace(summed, key, former, Some(&bound));
-            }
+            rows.put(table, key, &bound)?;
         }
-    }
-    sums.write(txn)
-}
-
-/// Notes that the grain at a sequence was erased, in an encrypted store.
-///
-/// # Errors
-/// `ERR_IO`.
-pub(crate) fn add_erased(
-    txn: &WriteTransaction,
-    at: Sequence,
-    sums: &mut SumChanges<'_>,
-) -> Result<()> {
-    if sums.vault.keyring().is_some() {
-        let mut erased = txn.open_table(layout::ERASED)?;
-        let former = erased.insert(at.get(), [].as_slice())?;
-        sums.replace(SummedTable::Erased, at.get(), former, Some(&[]));
     }
     Ok(())
 }
@@ -371,11 +304,8 @@ pub(crate) fn add_erased(
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn write_all(
-    txn: &WriteTransaction,
-    from: &ReadTransaction,
-    vault: &Vault,
-) -> Result<()> {
+pub(crate) fn write_all(rows: &mut RowWriter<'_>, from: &ReadTransaction) -> Result<()> {
+    let vault = rows.vault();
     if vault.keyring().is_none() {
         return Ok(());
     }
@@ -386,8 +316,7 @@ pub(crate) fn write_all(
         }
     }
     let row = vault.seal(RowKey::ROW_SUMS, &sums.concat(), &vault.store_key())?;
-    txn.open_table(layout::META)?.insert(layout::META_ROW_SUMS, row.as_slice())?;
-    Ok(())
+    rows.put(TruthTable::Meta, layout::META_ROW_SUMS, &row).map(drop)
 }
 
 fn sum_of(txn: &ReadTransaction, vault: &Vault, table: SummedTable) -> Result<[u8; 32]> {

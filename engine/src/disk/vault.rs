@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use grainstore_format::{ContentAddress, GrainRef};
 use grainstore_index::{Blinder, BlockSeal, Sequence, TieBreaker};
-use redb::{ReadTransaction, ReadableTable, TableError, WriteTransaction};
+use redb::{ReadTransaction, ReadableTable, TableError};
 
 use crate::base::error::{Error, Result};
 use crate::disk::compression::{compress, decompress};
@@ -20,7 +20,7 @@ use crate::disk::layout::{
     self, AddressKey, EncryptedEnvelope, PlainEnvelope, RowKey, STATE_RECORD_BYTES, StateRecord,
     UserToken, decode_state, encode_state,
 };
-use crate::disk::row_sums::{self, FIRST_SUMMED, IndexSeal, SumChanges, SummedTable};
+use crate::disk::row_sums::{self, FIRST_SUMMED, IndexSeal};
 use crate::rules::preset::ActiveRules;
 
 /// The keys of a store, empty in a plain one. Cheap to clone.
@@ -297,27 +297,6 @@ impl Vault {
         self.keyring.as_ref().map_or(Ok(()), |keyring| keyring.enroll(user_ids))
     }
 
-    /// Commits a transaction of the truth, with its seal in an encrypted store. If slots are used for the
-    /// first time, their highest number is recorded in it, so that a keyring from an older backup is noticed.
-    ///
-    /// # Errors
-    /// `ERR_IO`.
-    pub(crate) fn commit(&self, txn: WriteTransaction) -> Result<()> {
-        let slot = self.keyring.as_ref().and_then(|keyring| keyring.unrecorded_slot());
-        if let Some(slot) = slot {
-            txn.open_table(layout::META)?
-                .insert(layout::META_SLOTS, slot.to_be_bytes().as_slice())?;
-        }
-        if let Some(keyring) = &self.keyring {
-            row_sums::write_seal(&txn, keyring)?;
-        }
-        txn.commit()?;
-        match (slot, &self.keyring) {
-            (Some(slot), Some(keyring)) => keyring.record_slot(slot),
-            _ => Ok(()),
-        }
-    }
-
     /// Returns an address in the form the index stores it.
     pub(crate) fn address_key(&self, address: &ContentAddress) -> AddressKey {
         match &self.keyring {
@@ -337,31 +316,6 @@ impl Vault {
     pub(crate) fn last_slot(&self, person: &UserToken) -> u32 {
         let slots = self.keyring.as_ref().map(|keyring| keyring.slots_of(&person.0));
         slots.unwrap_or_default().last().copied().unwrap_or(STORE_SLOT)
-    }
-
-    /// Marks the slots of a user up to `to` as destroyed, which they are once the transaction is committed.
-    ///
-    /// # Errors
-    /// `ERR_IO`.
-    pub(crate) fn mark_destroyed(
-        &self,
-        txn: &WriteTransaction,
-        person: &[u8; 32],
-        to: u32,
-    ) -> Result<()> {
-        let Some(keyring) = &self.keyring else { return Ok(()) };
-        let slots = keyring.slots_of(person);
-        self.write_destruction_marks(txn, keyring, slots.into_iter().filter(|slot| *slot <= to))
-    }
-
-    /// Marks the slots that are destroyed already, for a store of a format that had no such marks.
-    ///
-    /// # Errors
-    /// `ERR_IO`.
-    pub(crate) fn mark_all_destroyed(&self, txn: &WriteTransaction) -> Result<()> {
-        self.keyring.as_ref().map_or(Ok(()), |keyring| {
-            self.write_destruction_marks(txn, keyring, keyring.destroyed_slots())
-        })
     }
 
     /// Compares the keyring with the destruction marks of the truth: see [`Keyring::reconcile_marks`].
@@ -458,28 +412,6 @@ impl Vault {
 
     fn state_pad(&self, rest: &[u8]) -> [u8; 32] {
         self.keyring.as_ref().map_or([0; 32], |keyring| keyring.state_pad(rest))
-    }
-
-    /// Marks slots as destroyed.
-    fn write_destruction_marks(
-        &self,
-        txn: &WriteTransaction,
-        keyring: &Keyring,
-        slots: impl IntoIterator<Item = u32>,
-    ) -> Result<()> {
-        let mut slots = slots.into_iter().peekable();
-        if slots.peek().is_none() {
-            return Ok(());
-        }
-        let mut sums = SumChanges::of(self);
-        let mut destroyed = txn.open_table(layout::DESTROYED)?;
-        for slot in slots {
-            let (slot, mark) = (u64::from(slot), keyring.destruction_mark(slot));
-            let former = destroyed.insert(slot, mark.as_slice())?;
-            sums.replace(SummedTable::Destroyed, slot, former, Some(&mark));
-        }
-        drop(destroyed);
-        sums.write(txn)
     }
 
     fn slot_keys_of(&self, keyring: &Keyring, user: Option<&str>) -> Result<Arc<SlotKeys>> {

@@ -12,6 +12,8 @@ use crate::disk::directory;
 use crate::disk::keyring::{Keyring, Secret, fill_random};
 use crate::disk::layout::{self, AuditHead, PlainEnvelope, RowKey};
 use crate::disk::row_sums;
+use crate::disk::truth_tables::TruthTable;
+use crate::disk::truth_transaction::TruthTransaction;
 use crate::disk::vault::Vault;
 use crate::handle::cal_switch::CalSwitch;
 use crate::handle::options::OpenOptions;
@@ -28,30 +30,45 @@ pub(crate) fn initialize(
     vault: &Vault,
     options: &OpenOptions,
 ) -> Result<()> {
-    let txn = db.begin_write()?;
-    txn.open_table(layout::LOG)?;
-    txn.open_table(layout::STATE)?;
-    txn.open_table(layout::ROOTS)?;
-    txn.open_table(layout::REASONS)?;
-    {
-        let mut meta = txn.open_table(layout::META)?;
-        meta.insert(layout::META_FORMAT, layout::FORMAT_VERSION.to_be_bytes().as_slice())?;
-        meta.insert(layout::META_STORE_ID, store_id.as_slice())?;
-        meta.insert(layout::META_AUDIT_KEY, vault.seal_audit_key(audit_key)?.as_slice())?;
+    let txn = TruthTransaction::begin(db, vault, &options.observer)?;
+    txn.write(|rows| {
+        for table in [TruthTable::Log, TruthTable::State, TruthTable::Roots, TruthTable::Reasons] {
+            rows.create(table)?;
+        }
+        let mut meta = |name: &str, row: &[u8]| rows.put(TruthTable::Meta, name, row);
+        meta(layout::META_FORMAT, &layout::FORMAT_VERSION.to_be_bytes())?;
+        meta(layout::META_STORE_ID, store_id)?;
+        meta(layout::META_AUDIT_KEY, &vault.seal_audit_key(audit_key)?)?;
         if vault.keyring().is_some() {
-            meta.insert(layout::META_ENCRYPTED, layout::ENCRYPTION_SCHEME.as_slice())?;
+            meta(layout::META_ENCRYPTED, &layout::ENCRYPTION_SCHEME)?;
         }
         if options.compress == Some(true) {
-            meta.insert(layout::META_COMPRESSION, layout::COMPRESSION_SCHEME.as_slice())?;
+            meta(layout::META_COMPRESSION, &layout::COMPRESSION_SCHEME)?;
         }
         if let Some(preset) = options.preset.filter(|preset| *preset != Preset::default()) {
-            meta.insert(layout::META_PRESET, seal_rules(&StoredRules::of(preset))?.as_slice())?;
+            meta(layout::META_PRESET, &seal_rules(&StoredRules::of(preset))?)?;
         }
-    }
-    let genesis = AuditRecord::new(AuditOperation::Create, Vec::new());
-    let mut chain = AuditHashChain::genesis(store_id, *audit_key).with_vault(vault.clone());
-    append_audit(&txn, &mut chain, &[genesis], options.clock.now(), &|_| Ok(vault.store_key()))?;
-    vault.commit(txn)
+        let genesis = AuditRecord::new(AuditOperation::Create, Vec::new());
+        let mut chain = AuditHashChain::genesis(store_id, *audit_key).with_vault(vault.clone());
+        let now = options.clock.now();
+        append_audit(rows, &mut chain, &[genesis], now, &|_| Ok(vault.store_key()))
+    })?;
+    txn.commit()
+}
+
+/// Writes or removes a row of the meta table, in a transaction of its own.
+fn set_meta(
+    db: &Database,
+    vault: &Vault,
+    options: &OpenOptions,
+    (name, row): (&str, Option<&[u8]>),
+) -> Result<()> {
+    let txn = TruthTransaction::begin(db, vault, &options.observer)?;
+    txn.write(|rows| match row {
+        Some(row) => rows.put(TruthTable::Meta, name, row),
+        None => rows.remove(TruthTable::Meta, name),
+    })?;
+    txn.commit()
 }
 
 /// Returns the text analysis settings of the store. Settings in the options replace the stored ones and are
@@ -67,10 +84,7 @@ pub(crate) fn resolve_text_settings(
     };
     let Some(said) = &options.wording else { return Ok(kept.unwrap_or_default()) };
     if kept.as_ref() != Some(said) {
-        let txn = db.begin_write()?;
-        txn.open_table(layout::META)?
-            .insert(layout::META_WORDING, said.encode_row()?.as_slice())?;
-        vault.commit(txn)?;
+        set_meta(db, vault, options, (layout::META_WORDING, Some(&said.encode_row()?)))?;
     }
     Ok(said.clone())
 }
@@ -91,15 +105,8 @@ pub(crate) fn resolve_compression(
         None => false,
     };
     let Some(said) = options.compress.filter(|said| *said != kept) else { return Ok(kept) };
-    let txn = db.begin_write()?;
-    {
-        let mut meta = txn.open_table(layout::META)?;
-        match said {
-            true => meta.insert(layout::META_COMPRESSION, layout::COMPRESSION_SCHEME.as_slice())?,
-            false => meta.remove(layout::META_COMPRESSION)?,
-        };
-    }
-    vault.commit(txn)?;
+    let row = said.then_some(layout::COMPRESSION_SCHEME.as_slice());
+    set_meta(db, vault, options, (layout::META_COMPRESSION, row))?;
     Ok(said)
 }
 

@@ -143,7 +143,8 @@ impl Store {
     fn start(parts: StoreParts, path: &Path, created: bool, options: &OpenOptions) -> Result<Self> {
         let StoreParts { db, index, settings, opening, lock } = parts;
         let StoreSettings { meta, wording, rules, vault } = settings;
-        let (db, index) = (db.with_vault(vault.clone()), index.with_vault(vault));
+        let db = db.with_vault(vault.clone()).with_observer(options.observer.clone());
+        let index = index.with_vault(vault);
         let StoreMeta { cursor_key, token_key, switch, chain } = meta;
         let notes = Arc::new(ReadNotes::default());
         let active_rules = Arc::new(ActiveRules::new(rules, db.vault().keyring().is_some()));

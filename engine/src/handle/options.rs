@@ -12,6 +12,7 @@ use grainstore_index::text::Language;
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::keyring::KeyProvider;
+use crate::disk::truth_transaction::CommitObserver;
 use crate::handle::firewall::Firewall;
 use crate::rules::preset::Preset;
 use crate::search::embed::{Embedder, Metric};
@@ -58,6 +59,8 @@ pub struct OpenOptions {
     pub(crate) key: Option<SharedKeyProvider>,
     pub(crate) write_limits: WriteLimits,
     pub(crate) firewall: Firewall,
+    /// Takes the changes of every commit.
+    pub(crate) observer: CommitObserver,
 }
 
 /// The provider of the master key.
@@ -104,6 +107,7 @@ impl Default for OpenOptions {
             key: None,
             write_limits: WriteLimits::default(),
             firewall: Firewall::default(),
+            observer: CommitObserver::default(),
         }
     }
 }

@@ -1,14 +1,13 @@
 //! Upgrade of a store of an earlier format, in one transaction, so that a crash leaves the one format or the
 //! other. Knows the versions and their differences, not the operations of a store.
 
-use redb::{
-    Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction,
-};
+use redb::{Database, ReadTransaction, ReadableDatabase};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::layout::{self, RowKey};
 use crate::disk::row_sums;
-use crate::disk::vault::Vault;
+use crate::disk::truth_tables::TruthTable;
+use crate::disk::truth_transaction::{RowWriter, TruthTransaction};
 use crate::handle::meta::StoreMeta;
 use crate::handle::options::OpenOptions;
 use crate::state::audit::append_audit;
@@ -21,7 +20,7 @@ struct UpgradeStep {
     /// Name in the audit log.
     rule: &'static str,
     /// Changes to the data, apart from the format stamp.
-    change: fn(&WriteTransaction, &ReadTransaction, &Vault) -> Result<()>,
+    change: fn(&mut RowWriter<'_>, &ReadTransaction) -> Result<()>,
 }
 
 /// One step for each format, the first from format 1.
@@ -31,16 +30,15 @@ const UPGRADE_STEPS: [UpgradeStep; 1] = [
 ];
 
 /// Marks destroyed keys, sums up the rows of an encrypted store, and binds its audit key to having sums.
-fn to_format_2(txn: &WriteTransaction, before: &ReadTransaction, vault: &Vault) -> Result<()> {
-    row_sums::write_all(txn, before, vault)?;
-    vault.mark_all_destroyed(txn)?;
-    row_sums::bind_rows(txn, before, vault)?;
-    let mut meta = txn.open_table(layout::META)?;
-    let row = meta.get(layout::META_AUDIT_KEY)?.map(|row| row.value().to_vec());
+fn to_format_2(rows: &mut RowWriter<'_>, before: &ReadTransaction) -> Result<()> {
+    row_sums::write_all(rows, before)?;
+    rows.mark_all_destroyed()?;
+    row_sums::bind_rows(rows, before)?;
     let missing = || Error::integrity("the store lacks its audit key");
-    let key = vault.open_audit_key(RowKey::AUDIT_KEY_1, &row.ok_or_else(missing)?)?;
-    meta.insert(layout::META_AUDIT_KEY, vault.seal_audit_key(&key)?.as_slice())?;
-    Ok(())
+    let row = rows.get(TruthTable::Meta, layout::META_AUDIT_KEY)?.ok_or_else(missing)?;
+    let key = rows.vault().open_audit_key(RowKey::AUDIT_KEY_1, &row)?;
+    let sealed = rows.vault().seal_audit_key(&key)?;
+    rows.put(TruthTable::Meta, layout::META_AUDIT_KEY, &sealed).map(drop)
 }
 
 /// Returns the format version of a store, which is the current one or earlier.
@@ -80,25 +78,21 @@ pub(crate) fn upgrade(db: &Database, meta: &mut StoreMeta, options: &OpenOptions
     if format == layout::FORMAT_VERSION {
         return Ok(());
     }
-    let mut txn = db.begin_write()?;
-    txn.set_durability(Durability::Immediate)?;
-    let mut record = AuditRecord::new(AuditOperation::Upgrade, Vec::new());
-    for step in UPGRADE_STEPS.iter().filter(|step| step.to > format) {
-        (step.change)(&txn, &before, meta.chain.vault())?;
-        record.rules.push(step.rule);
-    }
-    let stamp = layout::FORMAT_VERSION.to_be_bytes();
-    txn.open_table(layout::META)?.insert(layout::META_FORMAT, stamp.as_slice())?;
     let mut chain = meta.chain.clone();
     let encryption_key = chain.vault().store_key();
-    append_audit(
-        &txn,
-        &mut chain,
-        &[record],
-        options.clock.now(),
-        &|_| Ok(encryption_key.clone()),
-    )?;
-    chain.vault().commit(txn)?;
+    let txn = TruthTransaction::begin(db, chain.vault(), &options.observer)?;
+    txn.write(|rows| {
+        let mut record = AuditRecord::new(AuditOperation::Upgrade, Vec::new());
+        for step in UPGRADE_STEPS.iter().filter(|step| step.to > format) {
+            (step.change)(rows, &before)?;
+            record.rules.push(step.rule);
+        }
+        let stamp = layout::FORMAT_VERSION.to_be_bytes();
+        rows.put(TruthTable::Meta, layout::META_FORMAT, &stamp)?;
+        let now = options.clock.now();
+        append_audit(rows, &mut chain, &[record], now, &|_| Ok(encryption_key.clone()))
+    })?;
+    txn.commit()?;
     meta.chain = chain;
     Ok(())
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::layout;
+use crate::disk::truth_tables::TruthTable;
 use crate::handle::meta::{seal_rules, stored_rules};
 use crate::handle::session::Session;
 use crate::handle::store::Store;
@@ -102,9 +103,9 @@ impl Writer {
         };
         let RuleChange { kept, rules, loosened, added } = change;
         let row = if refused { None } else { Some(seal_rules(&kept)?) };
-        self.write_audit_record(record, |txn| {
+        self.write_audit_record(record, |rows| {
             if let Some(row) = &row {
-                txn.open_table(layout::META)?.insert(layout::META_PRESET, row.as_slice())?;
+                rows.put(TruthTable::Meta, layout::META_PRESET, row)?;
             }
             Ok(())
         })?;

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::layout::{self, RowKey};
-use crate::disk::row_sums::{SumChanges, SummedTable};
+use crate::disk::truth_tables::TruthTable;
 use crate::disk::vault::Vault;
 use crate::handle::session::Session;
 use crate::handle::session_templates::namespace_of;
@@ -112,19 +112,17 @@ impl Writer {
         let vault = view.vault().clone();
         // A view keeps the databases it reads from open.
         drop(view);
-        self.write_audit_record(record, |txn| {
-            let mut table = txn.open_table(layout::TEMPLATES)?;
-            let last = table.range(numbers.clone())?.next_back().transpose()?;
+        self.write_audit_record(record, |rows| {
+            let last = match rows.numbered(TruthTable::Templates)? {
+                Some(table) => table.range(numbers.clone())?.next_back().transpose()?,
+                None => None,
+            };
             let key = last.map_or(*numbers.start(), |(key, _)| key.value().saturating_add(1));
             if key > *numbers.end() {
                 return Err(damaged_template());
             }
             let sealed = vault.seal(RowKey::template(key), &body, &vault.store_key())?;
-            let mut sums = SumChanges::of(&vault);
-            let former = table.insert(key, sealed.as_slice())?;
-            sums.replace(SummedTable::Templates, key, former, Some(&sealed));
-            drop(table);
-            sums.write(txn)
+            rows.put(TruthTable::Templates, key, &sealed).map(drop)
         })?;
         Ok(TemplateSaveOutcome::Kept)
     }

@@ -18,14 +18,14 @@ use grainstore_format::{
     ContentAddress, Encoding, EpochMs, Map, Value, VerificationStatus, decode_value, encode_value,
 };
 use hmac::{Hmac, KeyInit, Mac};
-use redb::WriteTransaction;
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result};
 use crate::disk::keyring::Secret;
 use crate::disk::layout::{self, AuditHead, RowKey, UserToken};
-use crate::disk::row_sums::{SumChanges, SummedTable};
+use crate::disk::truth_tables::TruthTable;
+use crate::disk::truth_transaction::RowWriter;
 use crate::disk::vault::{EncryptionKey, Vault};
 use crate::rules::policy::PolicyRule;
 use crate::rules::preset;
@@ -647,31 +647,25 @@ impl ReadLogSummary {
 /// Links records to the chain and stores them with the new head. `keeper` returns the key under which the
 /// reason of a record is encrypted.
 pub(crate) fn append_audit(
-    txn: &WriteTransaction,
+    rows: &mut RowWriter<'_>,
     chain: &mut AuditHashChain,
     records: &[AuditRecord],
     now: EpochMs,
     encryption_key: &dyn Fn(&AuditRecord) -> Result<EncryptionKey>,
 ) -> Result<()> {
-    if records.is_empty() {
-        return Ok(());
-    }
-    let vault = chain.vault().clone();
-    let mut sums = SumChanges::of(&vault);
-    let mut audit = txn.open_table(layout::AUDIT)?;
     for record in records {
         let (sequence, entry) = chain.append(record, now);
-        audit.insert(sequence, entry.as_slice())?;
+        rows.put(TruthTable::Audit, sequence, &entry)?;
         if let Some(reason) = &record.reason {
-            let mut reasons = txn.open_table(layout::REASONS)?;
             let key = RowKey::reason(sequence);
             let row = chain.vault().seal(key, reason.as_bytes(), &encryption_key(record)?)?;
-            let former = reasons.insert(sequence, row.as_slice())?;
-            sums.replace(SummedTable::Reasons, sequence, former, Some(&row));
+            rows.put(TruthTable::Reasons, sequence, &row)?;
         }
     }
-    audit.insert(layout::AUDIT_HEAD, chain.head().encode().as_slice())?;
-    sums.write(txn)
+    if !records.is_empty() {
+        rows.put(TruthTable::Audit, layout::AUDIT_HEAD, &chain.head().encode())?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

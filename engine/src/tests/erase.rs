@@ -10,7 +10,7 @@ use super::disk::{Cut, Disk, Event, Image};
 use super::power_cut::replay;
 use super::{START_MS, assert_no_writer_panicked, clock_at, empty_image, open};
 use crate::base::pending::Pending;
-use crate::disk::layout;
+use crate::disk::truth_tables::TruthTable;
 use crate::write::writer::Request;
 use crate::{EraseOptions, OpenOptions, Session, SessionOptions, Store};
 
@@ -91,8 +91,8 @@ fn a_damaged_row_keeps_an_erasure_from_being_scrubbed_and_that_is_told() {
     let session = operator(&store);
     let (reply, damaged) = Pending::new();
     let damage = Request::Exclusive(Box::new(move |writer| {
-        let damaged = writer.unwrap().transact(|write_txn| {
-            write_txn.txn.open_table(layout::LOG)?.insert(2, [1, 0, 9, 9, 9, 9, 9].as_slice())?;
+        let damaged = writer.unwrap().transact(|_, rows| {
+            rows.put(TruthTable::Log, 2, &[1, 0, 9, 9, 9, 9, 9])?;
             Ok(Some(((), Vec::new())))
         });
         let _ = reply.send(damaged.map(drop));

@@ -26,7 +26,6 @@ use std::time::Duration;
 
 use grainstore_format::{ContentAddress, EpochMs};
 use grainstore_index::Tables;
-use redb::{Durability, WriteTransaction};
 
 use crate::base::clock::Clock;
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
@@ -35,8 +34,9 @@ use crate::base::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use crate::base::sync::receive_within;
 use crate::disk::database::{DatabaseHandle, LeasedReader};
 use crate::disk::directory;
-use crate::disk::layout::{self, RowKey};
-use crate::disk::row_sums::{SumChanges, SummedTable};
+use crate::disk::layout::RowKey;
+use crate::disk::truth_tables::TruthTable;
+use crate::disk::truth_transaction::RowWriter;
 use crate::rules::policy::Proofs;
 use crate::rules::preset::ActiveRules;
 use crate::search::embed::{Embedding, EmbeddingWorker};
@@ -230,7 +230,7 @@ impl Writer {
     pub(crate) fn write_audit_record(
         &mut self,
         record: AuditRecord,
-        effect: impl FnOnce(&WriteTransaction) -> Result<()>,
+        effect: impl FnOnce(&mut RowWriter<'_>) -> Result<()>,
     ) -> Result<()> {
         let (mut chain, now) = (self.chain.clone(), self.clock.now());
         let refused = record.refused;
@@ -239,9 +239,9 @@ impl Writer {
             return Ok(());
         }
         let encryption_key = self.db.vault().store_key();
-        self.commit_change(|txn| {
-            effect(txn)?;
-            append_audit(txn, &mut chain, &records, now, &|_| Ok(encryption_key.clone()))
+        self.commit_change(|rows| {
+            effect(rows)?;
+            append_audit(rows, &mut chain, &records, now, &|_| Ok(encryption_key.clone()))
         })?;
         self.chain = chain;
         Ok(())
@@ -384,20 +384,21 @@ impl Writer {
         let vault = self.db.vault();
         vault.enroll(plan.grains.iter().map(|staged| staged.prepared.blob.bytes()))?;
         let keys = GroupKeys::new(&self.view, plan, (vault, &self.rules))?;
-        let mut txn = self.db.begin_write()?;
-        txn.set_durability(Durability::Immediate)?;
-        write_grains(&txn, &plan.grains, &keys)?;
-        write_signatures(&txn, plan, &keys)?;
-        write_vectors(&txn, plan, &keys)?;
         let mut chain = self.chain.clone();
         let first = chain.head().count;
-        let encryption_key = |record: &AuditRecord| keys.key_of_record(record);
-        append_audit(&txn, &mut chain, &plan.audit, plan.now(), &encryption_key)?;
-        self.piggyback_notes(&txn, &mut chain, &notes, plan.now())?;
-        write_states(&txn, plan, first, vault)?;
-        write_roots(&txn, plan, vault)?;
-        let counts = self.piggyback(&txn)?;
-        vault.commit(txn)?;
+        let txn = self.db.begin_change()?;
+        let counts = txn.write(|rows| {
+            write_grains(rows, &plan.grains, &keys)?;
+            write_signatures(rows, plan, &keys)?;
+            write_vectors(rows, plan, &keys)?;
+            let encryption_key = |record: &AuditRecord| keys.key_of_record(record);
+            append_audit(rows, &mut chain, &plan.audit, plan.now(), &encryption_key)?;
+            self.piggyback_notes(rows, &mut chain, &notes, plan.now())?;
+            write_states(rows, plan, first)?;
+            write_roots(rows, plan)?;
+            self.piggyback(rows)
+        })?;
+        txn.commit()?;
         self.chain = chain;
         // The commit is durable and must be acknowledged; a writer that cannot read it back stops.
         if let Err(error) = catch_storage_panic(|| self.publish_commit(&plan.grains)) {
@@ -564,8 +565,8 @@ impl Writer {
             return;
         }
         let mut carried = self.refusals.carried.clone();
-        let appended = self.append_with(&counts, |txn, chain| match carried.is_changed() {
-            true => carried.write(txn, chain, &over, now),
+        let appended = self.append_with(&counts, |rows, chain| match carried.is_changed() {
+            true => carried.write(rows, chain, &over, now),
             false => Ok(()),
         });
         // The next write reports the error: a failed writer refuses.
@@ -581,17 +582,18 @@ impl Writer {
     fn append_with(
         &mut self,
         records: &[AuditRecord],
-        more: impl FnOnce(&WriteTransaction, &mut AuditHashChain) -> Result<()>,
+        more: impl FnOnce(&mut RowWriter<'_>, &mut AuditHashChain) -> Result<()>,
     ) -> Result<()> {
         self.stop_on_error(|writer| {
-            let mut txn = writer.db.begin_write()?;
-            txn.set_durability(Durability::Immediate)?;
             let mut chain = writer.chain.clone();
             let encryption_key = writer.db.vault().store_key();
             let now = writer.clock.now();
-            append_audit(&txn, &mut chain, records, now, &|_| Ok(encryption_key.clone()))?;
-            more(&txn, &mut chain)?;
-            writer.db.vault().commit(txn)?;
+            let txn = writer.db.begin_change()?;
+            txn.write(|rows| {
+                append_audit(rows, &mut chain, records, now, &|_| Ok(encryption_key.clone()))?;
+                more(rows, &mut chain)
+            })?;
+            txn.commit()?;
             writer.chain = chain;
             writer.publish_commit(&[])
         })
@@ -675,42 +677,30 @@ fn defer_reply<T: Send + 'static>(reply: PendingReply<T>, decided: Result<T>) ->
 }
 
 fn write_grains(
-    txn: &WriteTransaction,
+    rows: &mut RowWriter<'_>,
     grains: &[StagedGrain],
     keys: &GroupKeys<'_>,
 ) -> Result<()> {
-    if grains.is_empty() {
-        return Ok(());
-    }
-    let mut log = txn.open_table(layout::LOG)?;
     for StagedGrain { sequence, prepared } in grains {
         let encryption_key = keys.key_at(*sequence)?;
         let envelope =
             keys.vault.seal(RowKey::log(*sequence), prepared.blob.bytes(), &encryption_key)?;
-        log.insert(sequence.get(), envelope.as_slice())?;
+        rows.put(TruthTable::Log, *sequence, &envelope)?;
     }
     Ok(())
 }
 
 fn write_signatures(
-    txn: &WriteTransaction,
+    rows: &mut RowWriter<'_>,
     plan: &WritePlan<'_>,
     keys: &GroupKeys<'_>,
 ) -> Result<()> {
     let first = plan.grains.iter();
     let first = first.filter_map(|new| Some((new.sequence, new.prepared.wrapping.as_deref()?)));
     let better = plan.wrappings.iter().map(|(sequence, wrapping)| (*sequence, &**wrapping));
-    let mut rows = first.chain(better).peekable();
-    if rows.peek().is_none() {
-        return Ok(());
-    }
-    let mut sums = SumChanges::of(keys.vault);
-    let mut signatures = txn.open_table(layout::SIGNATURES)?;
-    for (sequence, wrapping) in rows {
+    for (sequence, wrapping) in first.chain(better) {
         let row = wrapping.seal(sequence, keys.vault, &keys.key_at(sequence)?)?;
-        let former = signatures.insert(sequence.get(), row.as_slice())?;
-        sums.replace(SummedTable::Signatures, sequence.get(), former, Some(&row));
+        rows.put(TruthTable::Signatures, sequence, &row)?;
     }
-    drop(signatures);
-    sums.write(txn)
+    Ok(())
 }

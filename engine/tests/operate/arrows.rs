@@ -50,25 +50,48 @@ fn every_member_of_the_workspace_has_its_arrows_listed() {
     assert_eq!(members, listed);
 }
 
-#[test]
-fn the_lower_crates_touch_no_files_network_or_environment() {
-    let sources = |folder: &str| {
-        let mut found = Vec::new();
-        let mut folders = vec![root().join(folder).join("src")];
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else {
-                    found.push(std::fs::read_to_string(path).unwrap());
-                }
+/// The sources of a crate, by their path in its folder.
+fn sources(folder: &str) -> Vec<(String, String)> {
+    let base = root().join(folder).join("src");
+    let mut found = Vec::new();
+    let mut folders = vec![base.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a source") {
+            let path = entry.expect("a source").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(&base).expect("a source").display().to_string();
+                found.push((name, std::fs::read_to_string(path).expect("a source")));
             }
         }
-        found
-    };
+    }
+    found
+}
+
+#[test]
+fn rows_of_the_truth_are_written_in_one_place() {
+    // The others write the index, whole copies, and rows that a test damages.
+    let may_begin = [
+        "fuzzing.rs",
+        "disk/truth_transaction.rs",
+        "state/fold_worker.rs",
+        "state/run_merger.rs",
+        "operate/maintain/copy.rs",
+    ];
+    for (name, source) in sources("engine") {
+        let is_test = name.starts_with("tests/") || name.ends_with("tests.rs");
+        let begins = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        if !is_test && begins.contains("begin_write(") {
+            assert!(may_begin.contains(&name.as_str()), "{name} must not begin a transaction");
+        }
+    }
+}
+
+#[test]
+fn the_lower_crates_touch_no_files_network_or_environment() {
     for folder in ["format", "sml", "cal", "index"] {
-        for source in sources(folder) {
+        for (_, source) in sources(folder) {
             for forbidden in ["std::fs", "std::net", "std::env::"] {
                 assert!(!source.contains(forbidden), "{folder} must not use {forbidden}");
             }

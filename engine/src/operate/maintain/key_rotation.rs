@@ -10,7 +10,7 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
 use crate::disk::keyring::{KeyProvider, Keyring};
 use crate::disk::layout::{self, EncryptedEnvelope, RowKey};
-use crate::disk::row_sums::{SumChanges, SummedTable, end_index_epoch};
+use crate::disk::truth_tables::TruthTable;
 use crate::disk::vault::{EncryptionKey, Vault};
 use crate::handle::store::Store;
 use crate::state::audit::{AuditOperation, AuditRecord};
@@ -22,15 +22,15 @@ use crate::write::writer::Writer;
 const BATCH_BYTES: usize = 4 << 20;
 
 /// A table whose rows are encrypted under users' keys.
-type EncryptedTable = TableDefinition<'static, u64, &'static [u8]>;
+type EncryptedTable = (TruthTable, TableDefinition<'static, u64, &'static [u8]>, RowKeyFn);
 /// Returns the row key, to which the encryption of a row is bound.
 type RowKeyFn = fn(u64) -> RowKey;
 
-const ENCRYPTED_TABLES: [(EncryptedTable, RowKeyFn, Option<SummedTable>); 4] = [
-    (layout::LOG, RowKey::log_row, None),
-    (layout::SIGNATURES, RowKey::signature_row, Some(SummedTable::Signatures)),
-    (layout::REASONS, RowKey::reason, Some(SummedTable::Reasons)),
-    (layout::VECTORS, RowKey::vector, Some(SummedTable::Vectors)),
+const ENCRYPTED_TABLES: [EncryptedTable; 4] = [
+    (TruthTable::Log, layout::LOG, RowKey::log_row),
+    (TruthTable::Signatures, layout::SIGNATURES, RowKey::signature_row),
+    (TruthTable::Reasons, layout::REASONS, RowKey::reason),
+    (TruthTable::Vectors, layout::VECTORS, RowKey::vector),
 ];
 
 impl Store {
@@ -147,12 +147,15 @@ impl Writer {
         self.fold_all()?;
         // The indexes hold tokens of the former keys: if they are put back later, they are not used.
         let vault = self.db.vault().clone();
-        let epoch = self.commit_change(|txn| end_index_epoch(txn, &vault))?;
+        let epoch = vault.index_epoch().saturating_add(1);
+        self.commit_change(|rows| {
+            rows.put(TruthTable::Meta, layout::META_INDEX_EPOCH, &epoch.to_be_bytes())
+        })?;
         vault.set_index_epoch(epoch);
         let before = Arc::clone(&self.view);
         self.rebuild_index(View::new(Arc::new(Truth::open(&self.db)?), before.indexed().clone()))?;
-        self.commit_change(|txn| {
-            left.iter().try_for_each(|(person, to)| vault.mark_destroyed(txn, person, *to))
+        self.commit_change(|rows| {
+            left.iter().try_for_each(|(person, to)| rows.mark_destroyed(person, *to))
         })?;
         for (person, to) in left {
             self.stop_on_error(|_| keyring.retire(person, to))?;
@@ -164,7 +167,7 @@ impl Writer {
     /// Re-encrypts the rows of a table from some slots of a user to another slot.
     fn reencrypt_table(
         &mut self,
-        (table, row_key, summed): (EncryptedTable, RowKeyFn, Option<SummedTable>),
+        (table, definition, row_key): EncryptedTable,
         former: &[u32],
         to: u32,
     ) -> Result<u64> {
@@ -173,7 +176,7 @@ impl Writer {
         let (mut rows, mut from) = (0_u64, 0);
         loop {
             let view = Arc::clone(&self.view);
-            let opened = match view.transaction().open_table(table) {
+            let opened = match view.transaction().open_table(definition) {
                 Err(TableError::TableDoesNotExist(_)) => return Ok(rows),
                 opened => opened?,
             };
@@ -193,17 +196,11 @@ impl Writer {
             }
             drop((opened, view));
             rows = rows.saturating_add(u64::try_from(batch.len()).unwrap_or(u64::MAX));
-            let mut sums = SumChanges::of(&vault);
-            self.commit_change(|txn| {
-                let mut rows = txn.open_table(table)?;
+            self.commit_change(|writer| {
                 for (key, row) in &batch {
-                    let former = rows.insert(key, row.as_slice())?;
-                    if let Some(summed) = summed {
-                        sums.replace(summed, *key, former, Some(row));
-                    }
+                    writer.put(table, *key, row)?;
                 }
-                drop(rows);
-                sums.write(txn)
+                Ok(())
             })?;
             match next {
                 Some(next) => from = next,

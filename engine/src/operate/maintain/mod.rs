@@ -21,6 +21,9 @@ mod removal;
 mod scratch;
 mod verify;
 
+#[cfg(test)]
+pub(crate) use {any_table::open_table, copy::table_names};
+
 #[cfg(feature = "fuzzing")]
 pub(crate) use verify::problems_of;
 

@@ -3,6 +3,7 @@
 
 use crate::base::error::Result;
 use crate::disk::layout;
+use crate::disk::truth_tables::TruthTable;
 use crate::handle::cal_switch::CalSwitch;
 use crate::handle::session::Session;
 use crate::handle::store::Store;
@@ -49,11 +50,10 @@ impl Session {
             }
             let mut record = author.record(AuditOperation::CalSwitch, Vec::new());
             record.rules = vec![to.name()];
-            writer.write_audit_record(record, |txn| {
-                let mut meta = txn.open_table(layout::META)?;
+            writer.write_audit_record(record, |rows| {
                 match to.row() {
-                    Some(row) => meta.insert(layout::META_CAL, row.as_slice())?,
-                    None => meta.remove(layout::META_CAL)?,
+                    Some(row) => rows.put(TruthTable::Meta, layout::META_CAL, &row)?,
+                    None => rows.remove(TruthTable::Meta, layout::META_CAL)?,
                 };
                 Ok(())
             })?;

@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 
 use grainstore_format::{Encoding, EpochMs, Map, Value, decode_value, encode_value};
-use redb::WriteTransaction;
 use sha2::{Digest, Sha256};
 
 use super::AuditHashChain;
 use crate::base::error::{Error, Result};
 use crate::disk::layout::{self, PlainEnvelope};
+use crate::disk::truth_tables::TruthTable;
+use crate::disk::truth_transaction::RowWriter;
 
 /// The kind of an entry, and the number of refusals of that kind that were not recorded.
 pub(crate) type CarriedCount = (Vec<u8>, u64);
@@ -97,26 +98,24 @@ impl CarriedCounts {
     /// `ERR_IO`.
     pub(crate) fn write(
         &mut self,
-        txn: &WriteTransaction,
+        rows: &mut RowWriter<'_>,
         chain: &mut AuditHashChain,
         over: &[CarriedCount],
         now: EpochMs,
     ) -> Result<()> {
-        let mut meta = txn.open_table(layout::META)?;
         match self.counts.is_empty() {
-            true => drop(meta.remove(layout::META_REFUSALS)?),
-            false => drop(meta.insert(layout::META_REFUSALS, self.seal()?.as_slice())?),
-        }
+            true => rows.remove(TruthTable::Meta, layout::META_REFUSALS)?,
+            false => rows.put(TruthTable::Meta, layout::META_REFUSALS, &self.seal()?)?,
+        };
         self.changed = false;
         if over.is_empty() {
             return Ok(());
         }
-        let mut audit = txn.open_table(layout::AUDIT)?;
         for (kind, count) in over {
             let (sequence, entry) = chain.link_count(kind, *count, now)?;
-            audit.insert(sequence, entry.as_slice())?;
+            rows.put(TruthTable::Audit, sequence, &entry)?;
         }
-        audit.insert(layout::AUDIT_HEAD, chain.head().encode().as_slice())?;
+        rows.put(TruthTable::Audit, layout::AUDIT_HEAD, &chain.head().encode())?;
         Ok(())
     }
 }

@@ -3,11 +3,11 @@
 use crate::disk::layout::AccessCounts;
 use std::sync::Arc;
 
-use redb::{Durability, ReadableTable, WriteTransaction};
-
 use super::{AccessCounters, TakenCounts};
 use crate::base::error::{Result, catch_storage_panic};
 use crate::disk::layout;
+use crate::disk::truth_tables::TruthTable;
+use crate::disk::truth_transaction::RowWriter;
 use crate::state::truth::Truth;
 use crate::state::view::View;
 use crate::write::writer::Writer;
@@ -20,10 +20,10 @@ impl Writer {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub(crate) fn piggyback(&self, txn: &WriteTransaction) -> Result<Vec<TakenCounts>> {
+    pub(crate) fn piggyback(&self, rows: &mut RowWriter<'_>) -> Result<Vec<TakenCounts>> {
         match &self.counters {
             Some(counters) if counters.is_due(self.clock.now()) => {
-                add_counts(txn, counters, MAX_PIGGYBACK_ROWS)
+                add_counts(rows, counters, MAX_PIGGYBACK_ROWS)
             }
             _ => Ok(Vec::new()),
         }
@@ -58,9 +58,8 @@ impl Writer {
     fn write_counts(&mut self) -> Result<()> {
         let counters = self.counters.clone().filter(|counters| counters.waiting() > 0);
         let Some(counters) = counters else { return Ok(()) };
-        let mut txn = self.db.begin_write()?;
-        txn.set_durability(Durability::Immediate)?;
-        let taken = add_counts(&txn, &counters, usize::MAX)?;
+        let txn = self.db.begin_change()?;
+        let taken = txn.write(|rows| add_counts(rows, &counters, usize::MAX))?;
         txn.commit()?;
         let truth = Arc::new(Truth::open(&self.db)?);
         self.replace_view(View::new(truth, self.view.indexed().clone()));
@@ -69,25 +68,24 @@ impl Writer {
     }
 }
 
-/// Adds the counts of one shard after another until `rows` rows are written.
+/// Adds the counts of one shard after another until `limit` rows are written.
 fn add_counts(
-    txn: &WriteTransaction,
+    rows: &mut RowWriter<'_>,
     counters: &AccessCounters,
-    rows: usize,
+    limit: usize,
 ) -> Result<Vec<TakenCounts>> {
-    let mut table = txn.open_table(layout::ACCESS)?;
     let mut all = Vec::new();
     let mut written = 0_usize;
-    while written < rows {
+    while written < limit {
         let Some(taken) = counters.take() else { break };
         let mut sums = Vec::with_capacity(taken.counts.len());
         for (sequence, access) in &taken.counts {
-            let stored = match table.get(sequence.get())? {
-                Some(record) => layout::decode_access(*sequence, record.value())?,
+            let stored = match rows.get(TruthTable::Access, *sequence)? {
+                Some(record) => layout::decode_access(*sequence, &record)?,
                 None => AccessCounts::default(),
             };
             let sum = stored.and(*access);
-            table.insert(sequence.get(), &layout::encode_access(*sequence, &sum))?;
+            rows.put(TruthTable::Access, *sequence, &layout::encode_access(*sequence, &sum))?;
             sums.push((*sequence, sum));
         }
         written = written.saturating_add(sums.len());

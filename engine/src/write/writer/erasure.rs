@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, EpochMs, GrainType};
 use grainstore_index::Sequence;
-use redb::{ReadableTable, TableHandle, WriteTransaction};
+use redb::ReadableTable;
 
 use super::{WriteTxn, Writer};
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
@@ -17,7 +17,8 @@ use crate::disk::blob::with_fields;
 use crate::disk::layout::{
     self, AddressKey, AuditHead, PendingScrub, RemovedVectors, Stub, Tombstone, UserToken,
 };
-use crate::disk::row_sums::{self, SumChanges, SummedTable};
+use crate::disk::truth_tables::TruthTable;
+use crate::disk::truth_transaction::RowWriter;
 use crate::rules::preset::ActiveRules;
 use crate::search::texts::ConversationWindow;
 use crate::state::audit::{AuditOperation, AuditRecord, ErasedConsent};
@@ -111,13 +112,13 @@ impl Writer {
             return Ok(None);
         }
         let mut touched = BTreeSet::new();
-        let places = self.transact(|write_txn| {
+        let places = self.transact(|write_txn, rows| {
             let mut window = ConversationWindow::of(write_txn.view);
             // Nobody else takes words from a user's turns.
             for (at, _) in effect.grains.iter().filter(|_| effect.user.is_none()) {
                 touched.extend(window.dependents(*at)?);
             }
-            write_effect(write_txn, &effect)?;
+            write_effect(write_txn, rows, &effect)?;
             let places = effect.grains.iter().map(|(at, _)| *at).collect::<Vec<_>>();
             let mut records = effect.consents;
             records.push(effect.record);
@@ -238,8 +239,12 @@ fn locate(view: &View, address: &ContentAddress) -> Result<Sequence> {
     }
 }
 
-fn write_effect(write_txn: &WriteTxn<'_>, effect: &ErasureEffect) -> Result<()> {
-    let (view, txn) = (write_txn.view, write_txn.txn);
+fn write_effect(
+    write_txn: &WriteTxn<'_>,
+    rows: &mut RowWriter<'_>,
+    effect: &ErasureEffect,
+) -> Result<()> {
+    let view = write_txn.view;
     // Records of consents come before the erasure's own entry.
     let before = u64::try_from(effect.consents.len()).unwrap_or(u64::MAX);
     let entry = write_txn.first_entry.saturating_add(before);
@@ -247,21 +252,14 @@ fn write_effect(write_txn: &WriteTxn<'_>, effect: &ErasureEffect) -> Result<()> 
     let slot = effect.user.map_or(0, |token| view.vault().last_slot(&token));
     if let Some(token) = &effect.user {
         let tombstone = Tombstone { cutoff, time: write_txn.now, entry };
-        let mut sums = SumChanges::of(view.vault());
-        {
-            let mut tombstones = txn.open_table(layout::TOMBSTONES)?;
-            let row = tombstone.encode(token);
-            let former = tombstones.insert(token.0.as_slice(), row.as_slice())?;
-            sums.replace_named(SummedTable::Tombstones, &token.0, former, Some(&row));
-        }
-        sums.write(txn)?;
-        view.vault().mark_destroyed(txn, &token.0, slot)?;
+        rows.put(TruthTable::Tombstones, token.0.as_slice(), &tombstone.encode(token))?;
+        rows.mark_destroyed(&token.0, slot)?;
     }
-    write_stubs(view, txn, &effect.grains)?;
+    write_stubs(view, rows, &effect.grains)?;
     let mut erasures =
         view.erasures()?.with_pending(PendingScrub { user: effect.user, slot, cutoff, entry });
     erasures.stubs = erasures.stubs.saturating_add(count(&effect.grains));
-    txn.open_table(layout::META)?.insert(layout::META_ERASURES, erasures.seal().as_slice())?;
+    rows.put(TruthTable::Meta, layout::META_ERASURES, &erasures.seal())?;
     Ok(())
 }
 
@@ -275,73 +273,37 @@ fn count(grains: &[(Sequence, AddressKey)]) -> u64 {
 /// `ERR_INTEGRITY`, `ERR_IO`.
 pub(super) fn write_stubs(
     view: &View,
-    txn: &WriteTransaction,
+    rows: &mut RowWriter<'_>,
     grains: &[(Sequence, AddressKey)],
 ) -> Result<()> {
-    if grains.is_empty() {
-        return Ok(());
-    }
-    let tables: BTreeSet<String> =
-        txn.list_tables()?.map(|table| table.name().to_owned()).collect();
-    let has = |table: &dyn TableHandle| tables.contains(table.name());
-    let mut sums = SumChanges::of(view.vault());
-    {
-        let mut log = txn.open_table(layout::LOG)?;
-        let mut states = txn.open_table(layout::STATE)?;
-        let mut roots = txn.open_table(layout::ROOTS)?;
-        for (at, address) in grains {
-            log.insert(at.get(), Stub { address: *address }.seal(*at, view.vault()).as_slice())?;
-            row_sums::add_erased(txn, *at, &mut sums)?;
-            let former = states.remove(at.get())?;
-            sums.replace(SummedTable::State, at.get(), former, None);
-            let former = roots.remove(at.get())?;
-            sums.replace(SummedTable::Roots, at.get(), former, None);
+    let mut has_vectors = false;
+    for (at, address) in grains {
+        rows.put(TruthTable::Log, *at, &Stub { address: *address }.seal(*at, view.vault()))?;
+        rows.mark_erased(*at)?;
+        for table in
+            [TruthTable::State, TruthTable::Roots, TruthTable::Signatures, TruthTable::Access]
+        {
+            rows.remove(table, *at)?;
         }
+        has_vectors |= remove_vectors(rows, *at)?;
     }
-    if has(&layout::SIGNATURES) {
-        let mut signatures = txn.open_table(layout::SIGNATURES)?;
-        for (at, _) in grains {
-            let former = signatures.remove(at.get())?;
-            sums.replace(SummedTable::Signatures, at.get(), former, None);
-        }
-    }
-    if has(&layout::ACCESS) {
-        let mut access = txn.open_table(layout::ACCESS)?;
-        grains.iter().try_for_each(|(at, _)| access.remove(at.get()).map(drop))?;
-    }
-    if has(&layout::VECTOR_ROWS) {
-        remove_vectors(view, txn, grains, &mut sums)?;
-    }
-    sums.write(txn)
-}
-
-/// Removes the vectors of grains. Their row numbers are not used again.
-fn remove_vectors(
-    view: &View,
-    txn: &WriteTransaction,
-    grains: &[(Sequence, AddressKey)],
-    sums: &mut SumChanges<'_>,
-) -> Result<()> {
-    let mut vectors = txn.open_table(layout::VECTORS)?;
-    let mut lists = txn.open_table(layout::VECTOR_ROWS)?;
-    let mut removed = false;
-    for (at, _) in grains {
-        let Some(list) = lists.remove(at.get())? else { continue };
-        let rows = layout::decode_rows(list.value())?;
-        sums.replace(SummedTable::VectorRows, at.get(), Some(list), None);
-        for row in rows {
-            let former = vectors.remove(row)?;
-            removed |= former.is_some();
-            sums.replace(SummedTable::Vectors, row, former, None);
-        }
-    }
-    if removed {
+    if has_vectors {
         let row = view.last_vector_row()?.saturating_add(1);
         let gone = RemovedVectors { row, space: view.removed_vectors()?.space };
-        txn.open_table(layout::META)?
-            .insert(layout::META_REMOVED_VECTORS, gone.seal().as_slice())?;
+        rows.put(TruthTable::Meta, layout::META_REMOVED_VECTORS, &gone.seal())?;
     }
     Ok(())
+}
+
+/// Removes the vectors of a grain, whose row numbers are not used again. Returns `true` if it had any.
+fn remove_vectors(rows: &mut RowWriter<'_>, at: Sequence) -> Result<bool> {
+    let Some(list) = rows.get(TruthTable::VectorRows, at)? else { return Ok(false) };
+    rows.remove(TruthTable::VectorRows, at)?;
+    let mut removed = false;
+    for row in layout::decode_rows(&list)? {
+        removed |= rows.remove(TruthTable::Vectors, row)?;
+    }
+    Ok(removed)
 }
 
 /// Returns the audit entries whose reasons are about erased grains. Reasons of erasures themselves stay.

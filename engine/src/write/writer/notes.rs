@@ -1,9 +1,8 @@
 //! Queued audit records on the writer thread: added to a commit, or written in one of their own.
 
-use redb::WriteTransaction;
-
 use super::Writer;
 use crate::base::error::{Result, catch_storage_panic};
+use crate::disk::truth_transaction::RowWriter;
 use crate::state::audit::{AuditHashChain, AuditOperation, AuditRecord, append_audit};
 use grainstore_format::EpochMs;
 
@@ -14,13 +13,13 @@ impl Writer {
     /// `ERR_IO`.
     pub(crate) fn piggyback_notes(
         &self,
-        txn: &WriteTransaction,
+        rows: &mut RowWriter<'_>,
         chain: &mut AuditHashChain,
         notes: &[AuditRecord],
         now: EpochMs,
     ) -> Result<()> {
         let encryption_key = self.db.vault().store_key();
-        append_audit(txn, chain, notes, now, &|_| Ok(encryption_key.clone()))
+        append_audit(rows, chain, notes, now, &|_| Ok(encryption_key.clone()))
     }
 
     /// Writes the buffered records in a transaction of their own if they are due.
@@ -46,8 +45,8 @@ impl Writer {
             return Ok(());
         }
         let encryption_key = self.db.vault().store_key();
-        self.commit_change(|txn| {
-            append_audit(txn, &mut chain, &notes, now, &|_| Ok(encryption_key.clone()))
+        self.commit_change(|rows| {
+            append_audit(rows, &mut chain, &notes, now, &|_| Ok(encryption_key.clone()))
         })?;
         self.chain = chain;
         self.trim_read_log(&notes);

@@ -18,7 +18,7 @@ use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::base::pending::PendingReply;
 use crate::disk::database::DatabaseHandle;
 use crate::disk::layout::{self, AddressKey};
-use crate::disk::row_sums::{SumChanges, SummedTable};
+use crate::disk::truth_tables::TruthTable;
 use crate::state::truth::Truth;
 use crate::state::view::View;
 
@@ -302,13 +302,12 @@ impl Writer {
         if grains.is_empty() {
             return Ok(());
         }
-        self.transact(|write_txn| {
-            write_stubs(write_txn.view, write_txn.txn, grains)?;
+        self.transact(|write_txn, rows| {
+            write_stubs(write_txn.view, rows, grains)?;
             let mut erasures = write_txn.view.erasures()?;
             let more = u64::try_from(grains.len()).unwrap_or(u64::MAX);
             erasures.stubs = erasures.stubs.saturating_add(more);
-            let mut meta = write_txn.txn.open_table(layout::META)?;
-            meta.insert(layout::META_ERASURES, erasures.seal().as_slice())?;
+            rows.put(TruthTable::Meta, layout::META_ERASURES, &erasures.seal())?;
             Ok(Some(((), Vec::new())))
         })?;
         self.scrub.stubbed.extend(grains.iter().map(|(at, _)| *at));
@@ -320,15 +319,10 @@ impl Writer {
         if entries.is_empty() {
             return Ok(());
         }
-        self.transact(|write_txn| {
-            let mut sums = SumChanges::of(write_txn.view.vault());
-            let mut reasons = write_txn.txn.open_table(layout::REASONS)?;
+        self.transact(|_, rows| {
             for entry in &entries {
-                let former = reasons.remove(entry)?;
-                sums.replace(SummedTable::Reasons, *entry, former, None);
+                rows.remove(TruthTable::Reasons, *entry)?;
             }
-            drop(reasons);
-            sums.write(write_txn.txn)?;
             Ok(Some(((), Vec::new())))
         })?;
         Ok(())
@@ -401,10 +395,9 @@ impl Writer {
         self.retrieval.text_index.forget()?;
         self.forget_stubbed()?;
         self.retrieval.vectors.shred()?;
-        self.transact(|write_txn| {
+        self.transact(|write_txn, rows| {
             let erasures = write_txn.view.erasures()?.without_scrubbed(to);
-            let mut meta = write_txn.txn.open_table(layout::META)?;
-            meta.insert(layout::META_ERASURES, erasures.seal().as_slice())?;
+            rows.put(TruthTable::Meta, layout::META_ERASURES, &erasures.seal())?;
             Ok(Some(((), Vec::new())))
         })?;
         self.mark_index_scrubbed()

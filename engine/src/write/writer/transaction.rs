@@ -8,10 +8,10 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use grainstore_format::EpochMs;
-use redb::{Durability, WriteTransaction};
 
 use super::Writer;
 use crate::base::error::{Result, catch_storage_panic};
+use crate::disk::truth_transaction::RowWriter;
 use crate::rules::preset::ActiveRules;
 use crate::state::audit::append_audit;
 use crate::state::audit::{AuditRecord, RefusalLog};
@@ -21,7 +21,6 @@ use crate::state::view::View;
 /// The context of a transaction.
 pub(crate) struct WriteTxn<'g> {
     pub(crate) view: &'g View,
-    pub(crate) txn: &'g WriteTransaction,
     /// The rules of the store.
     pub(crate) active_rules: &'g ActiveRules,
     /// Refusals of the last minute, including those of this transaction.
@@ -41,40 +40,39 @@ impl Writer {
     /// the commit failed.
     pub(crate) fn transact<T>(
         &mut self,
-        stage: impl FnOnce(&WriteTxn<'_>) -> Result<Option<(T, Vec<AuditRecord>)>>,
+        stage: impl FnOnce(&WriteTxn<'_>, &mut RowWriter<'_>) -> Result<Option<(T, Vec<AuditRecord>)>>,
     ) -> Result<Option<T>> {
-        let mut txn = self.db.begin_write()?;
-        txn.set_durability(Durability::Immediate)?;
+        let txn = self.db.begin_change()?;
         let (view, active_rules) = (Arc::clone(&self.view), Arc::clone(&self.rules));
         let mut chain = self.chain.clone();
         let refusals = RefCell::new(self.refusals.clone());
         let now = self.clock.now();
-        let staged = catch_storage_panic(|| {
-            let write_txn = WriteTxn {
-                view: &view,
-                txn: &txn,
-                active_rules: &active_rules,
-                refusals: &refusals,
-                first_entry: chain.head().count,
-                now,
-                locked_accepts_signature: self.locked_accepts_signature,
-            };
-            let Some((outcome, audit)) = stage(&write_txn)? else { return Ok(None) };
+        let write_txn = WriteTxn {
+            view: &view,
+            active_rules: &active_rules,
+            refusals: &refusals,
+            first_entry: chain.head().count,
+            now,
+            locked_accepts_signature: self.locked_accepts_signature,
+        };
+        let stage = |rows: &mut RowWriter<'_>| {
+            let Some((outcome, audit)) = stage(&write_txn, rows)? else { return Ok(None) };
             // The entries are about many users, so their reasons are encrypted under the store's key.
             let encryption_key = |_: &AuditRecord| Ok(view.vault().store_key());
-            append_audit(&txn, &mut chain, &audit, now, &encryption_key)?;
+            append_audit(rows, &mut chain, &audit, now, &encryption_key)?;
             Ok(Some(outcome))
-        });
+        };
+        let staged = catch_storage_panic(|| txn.write(stage));
         drop(view);
         let outcome = match staged {
             Ok(Some(outcome)) => outcome,
             given_up => {
-                self.stop_on_error(|_| Ok(txn.abort()?))?;
+                self.stop_on_error(|_| txn.abort())?;
                 return given_up;
             }
         };
         self.stop_on_error(|writer| {
-            writer.db.vault().commit(txn)?;
+            txn.commit()?;
             writer.chain = chain;
             writer.refusals = refusals.into_inner();
             Ok(())

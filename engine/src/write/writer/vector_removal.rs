@@ -7,13 +7,12 @@ use std::sync::Arc;
 
 use grainstore_index::Sequence;
 use grainstore_index::vectors::Space;
-use redb::{Durability, ReadableTable, WriteTransaction};
 
 use super::Writer;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::layout::{self, RemovedVectors};
-use crate::disk::row_sums::{SumChanges, SummedTable};
-use crate::disk::vault::Vault;
+use crate::disk::truth_tables::TruthTable;
+use crate::disk::truth_transaction::RowWriter;
 use crate::state::audit::{AuditOperation, AuditRecord};
 
 /// Maximum number of vectors removed in one transaction.
@@ -72,23 +71,13 @@ impl Writer {
             space: highest.max(view.removed_vectors()?.space),
         };
         self.append_record(AuditRecord::new(AuditOperation::RemoveVectors, Vec::new()))?;
-        let vault = self.db.vault().clone();
-        self.commit_change(|txn| {
-            let mut sums = SumChanges::of(&vault);
+        self.commit_change(|rows| {
             let key = u64::from(*number);
-            let record = layout::seal_space(key, space)?;
-            {
-                let mut spaces = txn.open_table(layout::SPACES)?;
-                sums.replace(SummedTable::Spaces, key, spaces.remove(key)?, None);
-                let mut removed = txn.open_table(layout::REMOVED_SPACES)?;
-                let former = removed.insert(key, record.as_slice())?;
-                sums.replace(SummedTable::RemovedSpaces, key, former, Some(&record));
-            }
-            sums.write(txn)?;
-            let mut meta = txn.open_table(layout::META)?;
-            meta.insert(layout::META_REMOVED_VECTORS, gone.seal().as_slice())?;
-            meta.remove(format!("{}{model}", layout::META_EMBEDDED_PREFIX).as_str())?;
-            Ok(())
+            rows.remove(TruthTable::Spaces, key)?;
+            rows.put(TruthTable::RemovedSpaces, key, &layout::seal_space(key, space)?)?;
+            rows.put(TruthTable::Meta, layout::META_REMOVED_VECTORS, &gone.seal())?;
+            let progress = format!("{}{model}", layout::META_EMBEDDED_PREFIX);
+            rows.remove(TruthTable::Meta, progress.as_str()).map(drop)
         })?;
         Ok((*number, space.clone()))
     }
@@ -114,17 +103,10 @@ impl Writer {
             }
         }
         if count > 0 || is_end {
-            let vault = self.db.vault().clone();
-            self.commit_change(|txn| {
-                remove_rows(txn, &found, &vault)?;
+            self.commit_change(|rows| {
+                remove_rows(rows, &found)?;
                 if is_end {
-                    let mut sums = SumChanges::of(&vault);
-                    {
-                        let mut removed = txn.open_table(layout::REMOVED_SPACES)?;
-                        let former = removed.remove(u64::from(number))?;
-                        sums.replace(SummedTable::RemovedSpaces, u64::from(number), former, None);
-                    }
-                    sums.write(txn)?;
+                    rows.remove(TruthTable::RemovedSpaces, u64::from(number))?;
                 }
                 Ok(())
             })?;
@@ -136,13 +118,12 @@ impl Writer {
     /// Commits a transaction and publishes the new view. A failure stops the writer.
     pub(crate) fn commit_change<T>(
         &mut self,
-        change: impl FnOnce(&WriteTransaction) -> Result<T>,
+        change: impl FnOnce(&mut RowWriter<'_>) -> Result<T>,
     ) -> Result<T> {
         self.stop_on_error(|writer| {
-            let mut txn = writer.db.begin_write()?;
-            txn.set_durability(Durability::Immediate)?;
-            let changed = change(&txn)?;
-            writer.db.vault().commit(txn)?;
+            let txn = writer.db.begin_change()?;
+            let changed = txn.write(change)?;
+            txn.commit()?;
             writer.publish_commit(&[])?;
             Ok(changed)
         })
@@ -150,29 +131,19 @@ impl Writer {
 }
 
 /// Removes vectors, and their rows from the lists of their grains.
-fn remove_rows(
-    txn: &WriteTransaction,
-    found: &BTreeMap<Sequence, Vec<u64>>,
-    vault: &Vault,
-) -> Result<()> {
-    let mut sums = SumChanges::of(vault);
-    let mut vectors = txn.open_table(layout::VECTORS)?;
-    let mut lists = txn.open_table(layout::VECTOR_ROWS)?;
+fn remove_rows(rows: &mut RowWriter<'_>, found: &BTreeMap<Sequence, Vec<u64>>) -> Result<()> {
     for (sequence, removed) in found {
         for row in removed {
-            let former = vectors.remove(row)?;
-            sums.replace(SummedTable::Vectors, *row, former, None);
+            rows.remove(TruthTable::Vectors, *row)?;
         }
-        let listed = lists.get(sequence.get())?.map(|list| layout::decode_rows(list.value()));
+        let list = rows.get(TruthTable::VectorRows, *sequence)?;
         // A damaged list stays; `verify` reports it.
-        let Some(Ok(mut rows)) = listed else { continue };
-        rows.retain(|row| !removed.contains(row));
-        let list = (!rows.is_empty()).then(|| layout::encode_rows(&rows));
-        let former = match &list {
-            None => lists.remove(sequence.get())?,
-            Some(list) => lists.insert(sequence.get(), list.as_slice())?,
+        let Some(Ok(mut list)) = list.map(|list| layout::decode_rows(&list)) else { continue };
+        list.retain(|row| !removed.contains(row));
+        match list.is_empty() {
+            true => rows.remove(TruthTable::VectorRows, *sequence)?,
+            false => rows.put(TruthTable::VectorRows, *sequence, &layout::encode_rows(&list))?,
         };
-        sums.replace(SummedTable::VectorRows, sequence.get(), former, list.as_deref());
     }
-    sums.write(txn)
+    Ok(())
 }

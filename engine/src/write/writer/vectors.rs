@@ -1,31 +1,20 @@
 //! The vector rows of a group: new spaces, the vectors, the list of each grain's vectors, and the serving
 //! space.
 
-use redb::{ReadableTable, Table, WriteTransaction};
+use grainstore_index::vectors::Space;
+use redb::ReadableTable;
 
 use super::GroupKeys;
 use crate::base::error::{Error, Result};
 use crate::disk::layout::{self, RemovedVectors, StoredVector};
-use crate::disk::row_sums::{SumChanges, SummedTable};
-use crate::disk::vault::Vault;
+use crate::disk::truth_tables::TruthTable;
+use crate::disk::truth_transaction::RowWriter;
 use crate::search::embed::Embedding;
 use crate::write::plan::{StagedGrain, WritePlan};
 
-/// The tables, open for writing.
-struct VectorTables<'t, 'v> {
-    spaces: Table<'t, u64, &'static [u8]>,
-    vectors: Table<'t, u64, &'static [u8]>,
-    rows: Table<'t, u64, &'static [u8]>,
-    /// Row number of the next vector.
-    next_row: u64,
-    /// The last row and space number of removed vectors, which are not used again.
-    removed: RemovedVectors,
-    sums: SumChanges<'v>,
-}
-
 /// Writes the vectors of new and of stored grains.
 pub(super) fn write_vectors(
-    txn: &WriteTransaction,
+    rows: &mut RowWriter<'_>,
     plan: &WritePlan<'_>,
     keys: &GroupKeys<'_>,
 ) -> Result<()> {
@@ -35,95 +24,87 @@ pub(super) fn write_vectors(
     let mut given = new.chain(stored).filter(|(_, vectors)| !vectors.is_empty()).peekable();
     for (model, to) in &plan.embedder_progress {
         let name = format!("{}{model}", layout::META_EMBEDDED_PREFIX);
-        txn.open_table(layout::META)?.insert(name.as_str(), to.to_be_bytes().as_slice())?;
+        rows.put(TruthTable::Meta, name.as_str(), &to.to_be_bytes())?;
     }
     if given.peek().is_none() && plan.serving.is_none() {
         return Ok(());
     }
-    let mut tables = VectorTables::open(txn, keys.vault)?;
-    for (sequence, vectors) in given {
-        let known = tables.rows.get(sequence.get())?.map(|row| layout::decode_rows(row.value()));
-        let mut rows = known.transpose()?.unwrap_or_default();
-        for Embedding { space, chunk, vector } in vectors {
-            let (space, vector) = (tables.number_of(space)?, vector.clone());
+    let mut vectors = VectorWriter::new(rows, keys)?;
+    for (sequence, given) in given {
+        let known = vectors.rows.get(TruthTable::VectorRows, *sequence)?;
+        let known = known.map(|row| layout::decode_rows(&row)).transpose()?;
+        let mut list = known.unwrap_or_default();
+        for Embedding { space, chunk, vector } in given {
+            let (space, vector) = (vectors.number_of(space)?, vector.clone());
             let placed = StoredVector { space, sequence: *sequence, chunk: *chunk, vector };
-            tables.replace(&mut rows, &placed, keys)?;
+            vectors.replace(&mut list, &placed)?;
         }
-        let list = layout::encode_rows(&rows);
-        let former = tables.rows.insert(sequence.get(), list.as_slice())?;
-        tables.sums.replace(SummedTable::VectorRows, sequence.get(), former, Some(&list));
+        let list = layout::encode_rows(&list);
+        vectors.rows.put(TruthTable::VectorRows, *sequence, &list)?;
     }
     if let Some(space) = &plan.serving {
-        let row = layout::seal_serving(tables.number_of(space)?);
-        txn.open_table(layout::META)?.insert(layout::META_SERVING, row.as_slice())?;
+        let row = layout::seal_serving(vectors.number_of(space)?);
+        rows.put(TruthTable::Meta, layout::META_SERVING, &row)?;
     }
-    tables.sums.write(txn)
+    Ok(())
 }
 
-impl<'t, 'v> VectorTables<'t, 'v> {
-    fn open(txn: &'t WriteTransaction, vault: &'v Vault) -> Result<Self> {
-        let meta = txn.open_table(layout::META)?;
-        let gone =
-            meta.get(layout::META_REMOVED_VECTORS)?.map(|row| RemovedVectors::open(row.value()));
-        let gone = gone.transpose()?.unwrap_or_default();
-        let vectors = txn.open_table(layout::VECTORS)?;
-        let last = vectors.last()?.map_or(0, |(row, _)| row.value()).max(gone.row);
-        Ok(Self {
-            spaces: txn.open_table(layout::SPACES)?,
-            rows: txn.open_table(layout::VECTOR_ROWS)?,
-            vectors,
-            next_row: last.saturating_add(1),
-            removed: gone,
-            sums: SumChanges::of(vault),
-        })
+struct VectorWriter<'w, 't> {
+    rows: &'w mut RowWriter<'t>,
+    keys: &'w GroupKeys<'w>,
+    /// Row number of the next vector.
+    next_row: u64,
+    /// The last row and space number of removed vectors, which are not used again.
+    removed: RemovedVectors,
+}
+
+impl<'w, 't> VectorWriter<'w, 't> {
+    fn new(rows: &'w mut RowWriter<'t>, keys: &'w GroupKeys<'w>) -> Result<Self> {
+        let removed = rows.get(TruthTable::Meta, layout::META_REMOVED_VECTORS)?;
+        let removed = removed.map(|row| RemovedVectors::open(&row)).transpose()?;
+        let removed = removed.unwrap_or_default();
+        let last = rows.last_number(TruthTable::Vectors)?.max(removed.row);
+        Ok(Self { rows, keys, next_row: last.saturating_add(1), removed })
     }
 
     /// Returns the number of a space; a new one is assigned and stored.
-    fn number_of(&mut self, space: &grainstore_index::vectors::Space) -> Result<u32> {
+    fn number_of(&mut self, space: &Space) -> Result<u32> {
         let mut last = u64::from(self.removed.space);
-        for row in self.spaces.iter()? {
-            let (number, record) = row?;
-            let number = number.value();
-            if layout::open_space(number, record.value())? == *space {
-                return space_number(number);
+        if let Some(spaces) = self.rows.numbered(TruthTable::Spaces)? {
+            for row in spaces.iter()? {
+                let (number, record) = row?;
+                let number = number.value();
+                if layout::open_space(number, record.value())? == *space {
+                    return space_number(number);
+                }
+                last = last.max(number);
             }
-            last = last.max(number);
         }
         let number = last.saturating_add(1);
-        let row = layout::seal_space(number, space)?;
-        let former = self.spaces.insert(number, row.as_slice())?;
-        self.sums.replace(SummedTable::Spaces, number, former, Some(&row));
+        self.rows.put(TruthTable::Spaces, number, &layout::seal_space(number, space)?)?;
         space_number(number)
     }
 
     /// Writes a vector, replacing that of the same chunk and space if there is one.
-    fn replace(
-        &mut self,
-        rows: &mut Vec<u64>,
-        placed: &StoredVector,
-        keys: &GroupKeys<'_>,
-    ) -> Result<()> {
-        let mut kept = Vec::with_capacity(rows.len() + 1);
-        for row in rows.drain(..) {
-            let before = self.vectors.get(row)?;
-            let before = before.map(|bytes| StoredVector::open(row, bytes.value(), keys.vault));
+    fn replace(&mut self, list: &mut Vec<u64>, placed: &StoredVector) -> Result<()> {
+        let mut kept = Vec::with_capacity(list.len() + 1);
+        for row in list.drain(..) {
+            let before = self.rows.get(TruthTable::Vectors, row)?;
+            let before = before.map(|bytes| StoredVector::open(row, &bytes, self.keys.vault));
             let same = before
                 .transpose()?
                 .is_some_and(|before| (before.space, before.chunk) == (placed.space, placed.chunk));
-            if same {
-                let former = self.vectors.remove(row)?;
-                self.sums.replace(SummedTable::Vectors, row, former, None);
-            } else {
-                kept.push(row);
+            match same {
+                true => drop(self.rows.remove(TruthTable::Vectors, row)?),
+                false => kept.push(row),
             }
         }
         let row = self.next_row;
         self.next_row = row.saturating_add(1);
-        let sealed = placed.seal(row, keys.vault, &keys.key_at(placed.sequence)?)?;
-        let former = self.vectors.insert(row, sealed.as_slice())?;
-        self.sums.replace(SummedTable::Vectors, row, former, Some(&sealed));
+        let sealed = placed.seal(row, self.keys.vault, &self.keys.key_at(placed.sequence)?)?;
+        self.rows.put(TruthTable::Vectors, row, &sealed)?;
         kept.push(row);
-        *rows = kept;
+        *list = kept;
         Ok(())
     }
 }

@@ -140,8 +140,9 @@ impl Session {
             let known = left_out.len();
             self.store().inner().send(Request::Exclusive(Box::new(move |writer| {
                 let staged = writer.and_then(|writer| {
-                    writer.transact(|write_txn| {
-                        stage(write_txn, &files, &checked, &author, &cancel, &mut left_out)
+                    writer.transact(|write_txn, rows| {
+                        let sources = (&files, &checked);
+                        stage(write_txn, rows, sources, &author, &cancel, &mut left_out)
                     })
                 });
                 // The caller may have stopped waiting.

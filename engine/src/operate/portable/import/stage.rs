@@ -28,6 +28,7 @@ use super::check::{
 use super::staging::{PlanOutcome, StagingTables};
 use super::{ImportReport, claims, input_error, with_file_name};
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::truth_transaction::RowWriter;
 use crate::read::query::ScanError;
 use crate::rules::policy::PolicyRule;
 use crate::state::audit::{AuditOperation, AuditRecord, ImportSummary};
@@ -55,8 +56,8 @@ pub(super) type ExcludedGrains = BTreeMap<ContentAddress, ContentAddress>;
 /// Those of [`Session::import`](crate::Session::import).
 pub(super) fn stage<S: ReadAt>(
     write_txn: &WriteTxn<'_>,
-    files: &ImportFiles<S>,
-    checked: &CheckedImport,
+    rows: &mut RowWriter<'_>,
+    (files, checked): (&ImportFiles<S>, &CheckedImport),
     author: &Principal,
     cancel: &CancelHandle,
     left_out: &mut ExcludedGrains,
@@ -73,7 +74,7 @@ pub(super) fn stage<S: ReadAt>(
         checked,
         author,
         cancel,
-        staging: StagingTables::open(write_txn.view, write_txn.active_rules, write_txn.txn)?,
+        staging: StagingTables::open(write_txn.view, write_txn.active_rules, rows)?,
         protecting: Vec::new(),
         withdrawals: Vec::new(),
         grants: Vec::new(),
@@ -107,12 +108,12 @@ pub(super) fn stage<S: ReadAt>(
 }
 
 /// An import in progress.
-struct ImportStage<'s> {
+struct ImportStage<'s, 't> {
     write_txn: &'s WriteTxn<'s>,
     checked: &'s CheckedImport,
     author: &'s Principal,
     cancel: &'s CancelHandle,
-    staging: StagingTables<'s>,
+    staging: StagingTables<'s, 't>,
     /// New grains that restrict their replacement, or derive from others.
     protecting: Vec<Sequence>,
     /// New withdrawals of consent.
@@ -134,7 +135,7 @@ struct ImportStage<'s> {
     counts: ImportReport,
 }
 
-impl ImportStage<'_> {
+impl ImportStage<'_, '_> {
     /// Writes the grains of a file.
     fn write_file<S: ReadAt>(
         &mut self,
@@ -521,7 +522,10 @@ impl ImportStage<'_> {
 }
 
 /// Returns a plan that sees the uncommitted rows of the import.
-fn plan<'p>(write_txn: &'p WriteTxn<'_>, staging: &'p StagingTables<'_>) -> Result<WritePlan<'p>> {
+fn plan<'p>(
+    write_txn: &'p WriteTxn<'_>,
+    staging: &'p StagingTables<'_, '_>,
+) -> Result<WritePlan<'p>> {
     let plan = WritePlan::on_uncommitted(write_txn.view, staging, write_txn.now)?;
     Ok(plan.with_locked_signatures(write_txn.locked_accepts_signature))
 }

@@ -8,12 +8,13 @@ use std::collections::HashMap;
 
 use grainstore_format::{ContentAddress, Envelope, GrainState};
 use grainstore_index::Sequence;
-use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
+use redb::{ReadableTable, Table, TableDefinition};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
-use crate::disk::layout::{self, RowKey, STATE_RECORD_BYTES, SignatureWrapper, StateRecord};
-use crate::disk::row_sums::{SumChanges, SummedTable};
+use crate::disk::layout::{self, RowKey, SignatureWrapper};
+use crate::disk::truth_tables::TruthTable;
+use crate::disk::truth_transaction::RowWriter;
 use crate::rules::preset::ActiveRules;
 use crate::state::audit::{AuditRecord, RefusalLog};
 use crate::state::view::View;
@@ -26,17 +27,11 @@ const NEW_SEQUENCES: TableDefinition<'static, [u8; 32], u64> =
 const NEW_CHILDREN: TableDefinition<'static, ([u8; 32], u64), ()> =
     TableDefinition::new("import.children");
 
-/// The open tables.
-pub(super) struct StagingTables<'t> {
-    view: &'t View,
-    active_rules: &'t ActiveRules,
-    txn: &'t WriteTransaction,
-    log: Table<'t, u64, &'static [u8]>,
-    states: Table<'t, u64, &'static [u8; STATE_RECORD_BYTES]>,
-    roots: Table<'t, u64, &'static [u8]>,
-    sums: SumChanges<'t>,
-    /// Opened with its first row.
-    signatures: Option<Table<'t, u64, &'static [u8]>>,
+/// The rows of an import.
+pub(super) struct StagingTables<'s, 't> {
+    view: &'s View,
+    active_rules: &'s ActiveRules,
+    rows: &'s mut RowWriter<'t>,
     places: Table<'t, [u8; 32], u64>,
     children: Table<'t, ([u8; 32], u64), ()>,
     /// Last sequence of the log before the import.
@@ -85,24 +80,19 @@ impl PlanOutcome {
     }
 }
 
-impl<'t> StagingTables<'t> {
+impl<'s, 't> StagingTables<'s, 't> {
     pub(super) fn open(
-        view: &'t View,
-        active_rules: &'t ActiveRules,
-        txn: &'t WriteTransaction,
+        view: &'s View,
+        active_rules: &'s ActiveRules,
+        rows: &'s mut RowWriter<'t>,
     ) -> Result<Self> {
         let before = view.last_sequence()?;
         Ok(Self {
             view,
             active_rules,
-            txn,
-            log: txn.open_table(layout::LOG)?,
-            states: txn.open_table(layout::STATE)?,
-            roots: txn.open_table(layout::ROOTS)?,
-            sums: SumChanges::of(view.vault()),
-            signatures: None,
-            places: txn.open_table(NEW_SEQUENCES)?,
-            children: txn.open_table(NEW_CHILDREN)?,
+            places: rows.temporary(NEW_SEQUENCES)?,
+            children: rows.temporary(NEW_CHILDREN)?,
+            rows,
             before,
             last: before,
         })
@@ -134,7 +124,7 @@ impl<'t> StagingTables<'t> {
         let encryption_key =
             with_fields(blob, |grain| vault.key_for_grain(grain, self.active_rules))?;
         let row = vault.seal(RowKey::log(sequence), blob, &encryption_key)?;
-        self.log.insert(sequence.get(), row.as_slice())?;
+        self.rows.put(TruthTable::Log, sequence, &row)?;
         self.places.insert(address.as_bytes(), sequence.get())?;
         for parent in parents {
             self.children.insert((*parent.as_bytes(), sequence.get()), ())?;
@@ -159,11 +149,8 @@ impl<'t> StagingTables<'t> {
         state: GrainState,
         entry: u64,
     ) -> Result<()> {
-        let record = self.record_at(sequence)?.with_state(state, entry);
-        let record = self.view.vault().encode_state(sequence, &record);
-        let former = self.states.insert(sequence.get(), &record)?;
-        self.sums.replace(SummedTable::State, sequence.get(), former, Some(&record));
-        Ok(())
+        let record = self.rows.state_record(sequence)?.with_state(state, entry);
+        self.rows.put_state(sequence, &record)
     }
 
     /// Writes the decisions of a plan over these tables. A grain that ends by no audit entry of the plan ends
@@ -183,28 +170,27 @@ impl<'t> StagingTables<'t> {
         }
         for (sequence, roots) in outcome.roots {
             let row = layout::encode_roots(sequence, &roots);
-            let former = self.roots.insert(sequence.get(), row.as_slice())?;
-            self.sums.replace(SummedTable::Roots, sequence.get(), former, Some(&row));
+            self.rows.put(TruthTable::Roots, sequence, &row)?;
         }
         Ok(())
     }
 
-    /// Deletes the temporary tables, and writes the sums of the others.
+    /// Deletes the temporary tables.
     pub(super) fn finish(self) -> Result<()> {
-        let Self { txn, places, children, sums, .. } = self;
+        let Self { rows, places, children, .. } = self;
         drop((places, children));
-        sums.write(txn)?;
-        txn.delete_table(NEW_SEQUENCES)?;
-        txn.delete_table(NEW_CHILDREN)?;
-        Ok(())
+        rows.delete_temporary(NEW_SEQUENCES)?;
+        rows.delete_temporary(NEW_CHILDREN)
     }
 
     /// Iterates over the blobs of the new grains.
     pub(super) fn new_blobs(
         &self,
     ) -> Result<impl Iterator<Item = Result<(Sequence, Vec<u8>)>> + '_> {
-        let rows = self.log.range(self.before.get().saturating_add(1)..)?;
-        Ok(rows.map(|row| {
+        let log = self.rows.numbered(TruthTable::Log)?;
+        let first = self.before.get().saturating_add(1);
+        let rows = log.map(|log| log.range(first..)).transpose()?;
+        Ok(rows.into_iter().flatten().map(|row| {
             let (sequence, envelope) = row?;
             let sequence = Sequence::new(sequence.value());
             let blob = self.view.vault().open(RowKey::log(sequence), envelope.value())?;
@@ -214,9 +200,8 @@ impl<'t> StagingTables<'t> {
 
     /// Returns the bytes around the blob of a new signed grain.
     pub(super) fn wrapping_at(&self, sequence: Sequence) -> Result<Option<SignatureWrapper>> {
-        let Some(signatures) = &self.signatures else { return Ok(None) };
-        let row = signatures.get(sequence.get())?;
-        row.map(|row| SignatureWrapper::open(sequence, row.value(), self.view.vault())).transpose()
+        let row = self.rows.get(TruthTable::Signatures, sequence)?;
+        row.map(|row| SignatureWrapper::open(sequence, &row, self.view.vault())).transpose()
     }
 
     /// Replaces the envelope of a new grain by one with a valid signature.
@@ -232,30 +217,17 @@ impl<'t> StagingTables<'t> {
     }
 
     fn put_wrapping(&mut self, sequence: Sequence, wrapping: &SignatureWrapper) -> Result<()> {
-        let signatures = match &mut self.signatures {
-            Some(signatures) => signatures,
-            none => none.insert(self.txn.open_table(layout::SIGNATURES)?),
-        };
         let vault = self.view.vault();
-        let encryption_key = match self.log.get(sequence.get())? {
-            Some(row) => vault.key_of_row(row.value())?,
+        let encryption_key = match self.rows.get(TruthTable::Log, sequence)? {
+            Some(row) => vault.key_of_row(&row)?,
             None => vault.store_key(),
         };
         let row = wrapping.seal(sequence, vault, &encryption_key)?;
-        let former = signatures.insert(sequence.get(), row.as_slice())?;
-        self.sums.replace(SummedTable::Signatures, sequence.get(), former, Some(&row));
-        Ok(())
-    }
-
-    fn record_at(&self, sequence: Sequence) -> Result<StateRecord> {
-        match self.states.get(sequence.get())? {
-            Some(record) => self.view.vault().decode_state(sequence, record.value()),
-            None => Ok(StateRecord::default()),
-        }
+        self.rows.put(TruthTable::Signatures, sequence, &row).map(drop)
     }
 }
 
-impl UncommittedLog for StagingTables<'_> {
+impl UncommittedLog for StagingTables<'_, '_> {
     fn last_sequence(&self) -> Sequence {
         self.last
     }
@@ -268,19 +240,19 @@ impl UncommittedLog for StagingTables<'_> {
         if sequence <= self.before {
             return self.view.with_blob(sequence, |blob| Ok(blob.to_vec()));
         }
-        let row = self.log.get(sequence.get())?;
+        let row = self.rows.get(TruthTable::Log, sequence)?;
         let missing = || Error::integrity(format!("the log has no entry {}", sequence.get()));
         let row = row.ok_or_else(missing)?;
-        Ok(self.view.vault().open(RowKey::log(sequence), row.value())?.into_owned())
+        Ok(self.view.vault().open(RowKey::log(sequence), &row)?.into_owned())
     }
 
     fn state_at(&self, sequence: Sequence) -> Result<GrainState> {
-        Ok(self.record_at(sequence)?.state)
+        Ok(self.rows.state_record(sequence)?.state)
     }
 
     fn roots_at(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
-        let row = self.roots.get(sequence.get())?;
-        row.map_or(Ok(Vec::new()), |row| layout::decode_roots(sequence, row.value()))
+        let row = self.rows.get(TruthTable::Roots, sequence)?;
+        row.map_or(Ok(Vec::new()), |row| layout::decode_roots(sequence, &row))
     }
 
     fn signer_at(&self, sequence: Sequence) -> Result<Option<String>> {

@@ -1,0 +1,304 @@
+//! A write transaction of the truth: the one way in which its rows are written and removed.
+//!
+//! It keeps the sums of an encrypted store, and its seal, and makes the change record of the commit for whoever
+//! follows. Knows rows, not the operations that write them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use grainstore_index::Sequence;
+use redb::{
+    Database, Durability, Key, ReadableTable, Table, TableDefinition, Value, WriteTransaction,
+};
+
+use crate::base::error::{Error, Result};
+use crate::disk::change_record::ChangeRecord;
+use crate::disk::keyring::Keyring;
+use crate::disk::layout::{self, StateRecord};
+use crate::disk::row_sums::{self, SumChanges};
+use crate::disk::truth_tables::{NumberedTable, OpenTables, TableKey, TruthTable};
+use crate::disk::vault::Vault;
+
+/// Takes the change record of each commit, before it is committed: an error aborts the commit.
+#[derive(Clone, Default)]
+pub(crate) struct CommitObserver(Option<Arc<TakeChanges>>);
+
+type TakeChanges = dyn Fn(&ChangeRecord) -> Result<()> + Send + Sync;
+
+impl fmt::Debug for CommitObserver {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_tuple("CommitObserver").field(&self.0.is_some()).finish()
+    }
+}
+
+impl CommitObserver {
+    #[cfg(test)]
+    pub(crate) fn new(take: impl Fn(&ChangeRecord) -> Result<()> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(take)))
+    }
+}
+
+/// A durable write transaction of the truth.
+pub(crate) struct TruthTransaction {
+    txn: WriteTransaction,
+    vault: Vault,
+    observer: CommitObserver,
+}
+
+/// The rows of a transaction, open for writing.
+pub(crate) struct RowWriter<'t> {
+    tables: OpenTables<'t>,
+    vault: &'t Vault,
+    sums: SumChanges<'t>,
+    /// `None` if nobody takes it.
+    record: Option<ChangeRecord>,
+}
+
+impl TruthTransaction {
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn begin(db: &Database, vault: &Vault, observer: &CommitObserver) -> Result<Self> {
+        let mut txn = db.begin_write()?;
+        txn.set_durability(Durability::Immediate)?;
+        Ok(Self { txn, vault: vault.clone(), observer: observer.clone() })
+    }
+
+    /// Writes the rows of the commit, then what binds them to the others. To be called once; after an error the
+    /// transaction is to be dropped.
+    ///
+    /// # Errors
+    /// Those of `change`; `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn write<T>(
+        &self,
+        change: impl FnOnce(&mut RowWriter<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut rows = RowWriter {
+            tables: OpenTables::new(&self.txn),
+            vault: &self.vault,
+            sums: SumChanges::of(&self.vault),
+            record: self.observer.0.is_some().then(ChangeRecord::default),
+        };
+        let changed = change(&mut rows)?;
+        let record = rows.finish()?;
+        if let (Some(take), Some(record)) = (&self.observer.0, record) {
+            take(&record)?;
+        }
+        Ok(changed)
+    }
+
+    /// Commits what was written, durably.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn commit(self) -> Result<()> {
+        let keyring = self.vault.keyring();
+        let slot = keyring.and_then(|keyring| keyring.unrecorded_slot());
+        self.txn.commit()?;
+        match (slot, keyring) {
+            (Some(slot), Some(keyring)) => keyring.record_slot(slot),
+            _ => Ok(()),
+        }
+    }
+
+    /// Aborts the transaction.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn abort(self) -> Result<()> {
+        Ok(self.txn.abort()?)
+    }
+}
+
+impl<'t> RowWriter<'t> {
+    /// The keys that rows are encrypted with.
+    pub(crate) fn vault(&self) -> &'t Vault {
+        self.vault
+    }
+
+    /// Writes a row. Returns `true` if it replaced one.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for a key or a value that is none of this table; `ERR_IO`.
+    pub(crate) fn put<'k>(
+        &mut self,
+        table: TruthTable,
+        key: impl Into<TableKey<'k>>,
+        value: &[u8],
+    ) -> Result<bool> {
+        self.set(table, key.into(), Some(value))
+    }
+
+    /// Removes a row. Returns `true` if there was one.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn remove<'k>(
+        &mut self,
+        table: TruthTable,
+        key: impl Into<TableKey<'k>>,
+    ) -> Result<bool> {
+        self.set(table, key.into(), None)
+    }
+
+    /// Returns a row as it is in this transaction.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn get<'k>(
+        &self,
+        table: TruthTable,
+        key: impl Into<TableKey<'k>>,
+    ) -> Result<Option<Vec<u8>>> {
+        self.tables.get(table, key.into())
+    }
+
+    /// Returns a table of bytes by number, for its ranges; `None` if it has no row yet.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn numbered(&self, table: TruthTable) -> Result<Option<&NumberedTable<'t>>> {
+        self.tables.numbered(table)
+    }
+
+    /// Returns the highest number in a table; 0 if it is empty.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn last_number(&self, table: TruthTable) -> Result<u64> {
+        let Some(table) = self.numbered(table)? else { return Ok(0) };
+        Ok(table.last()?.map_or(0, |(number, _)| number.value()))
+    }
+
+    /// Creates a table without rows.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn create(&self, table: TruthTable) -> Result<()> {
+        self.tables.create(table)
+    }
+
+    /// Opens a table that is none of the truth, and is deleted before the commit.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn temporary<K: Key + 'static, V: Value + 'static>(
+        &self,
+        definition: TableDefinition<'_, K, V>,
+    ) -> Result<Table<'t, K, V>> {
+        self.tables.temporary(definition)
+    }
+
+    /// Deletes such a table, which must be closed.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn delete_temporary<K: Key + 'static, V: Value + 'static>(
+        &self,
+        definition: TableDefinition<'_, K, V>,
+    ) -> Result<()> {
+        self.tables.delete_temporary(definition)
+    }
+
+    /// Returns the state record of a grain as it is in this transaction.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn state_record(&self, at: Sequence) -> Result<StateRecord> {
+        match self.get(TruthTable::State, at)? {
+            Some(record) => {
+                let record = record.as_slice().try_into();
+                let record = record.map_err(|_| Error::integrity("a state record is damaged"))?;
+                self.vault.decode_state(at, record)
+            }
+            None => Ok(StateRecord::default()),
+        }
+    }
+
+    /// Writes the state record of a grain.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn put_state(&mut self, at: Sequence, record: &StateRecord) -> Result<()> {
+        self.put(TruthTable::State, at, &self.vault.encode_state(at, record)).map(drop)
+    }
+
+    /// Notes that the grain at a sequence was erased, in an encrypted store.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn mark_erased(&mut self, at: Sequence) -> Result<()> {
+        match self.vault.keyring() {
+            Some(_) => self.put(TruthTable::Erased, at, &[]).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Marks the slots of a user up to `to` as destroyed, which they are once the transaction is committed.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn mark_destroyed(&mut self, person: &[u8; 32], to: u32) -> Result<()> {
+        let Some(keyring) = self.vault.keyring() else { return Ok(()) };
+        let slots = keyring.slots_of(person);
+        self.mark_slots(keyring, slots.into_iter().filter(|slot| *slot <= to))
+    }
+
+    /// Marks the slots that are destroyed already, for a store of a format that had no such marks.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn mark_all_destroyed(&mut self) -> Result<()> {
+        let Some(keyring) = self.vault.keyring() else { return Ok(()) };
+        self.mark_slots(keyring, keyring.destroyed_slots())
+    }
+
+    fn mark_slots(
+        &mut self,
+        keyring: &Keyring,
+        slots: impl IntoIterator<Item = u32>,
+    ) -> Result<()> {
+        for slot in slots {
+            self.put(TruthTable::Destroyed, u64::from(slot), &keyring.destruction_mark(slot))?;
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, table: TruthTable, key: TableKey<'_>, value: Option<&[u8]>) -> Result<bool> {
+        let Self { tables, sums, record, .. } = self;
+        let summed = table.summed();
+        let existed = tables.set(table, key, value, |former| {
+            if let Some(summed) = summed {
+                key.with_bytes(|key| sums.toggle(summed, key, former));
+            }
+        })?;
+        if let (Some(summed), Some(value)) = (summed, value) {
+            key.with_bytes(|key| sums.toggle(summed, key, value));
+        }
+        if let Some(record) = record {
+            record.push(table, key, value)?;
+        }
+        Ok(existed)
+    }
+
+    /// Writes what binds the rows to each other: the last slot of the keyring that is in use, the sums and the
+    /// seal. Returns the record.
+    fn finish(mut self) -> Result<Option<ChangeRecord>> {
+        let Some(keyring) = self.vault.keyring() else { return Ok(self.record) };
+        if let Some(slot) = keyring.unrecorded_slot() {
+            self.put(TruthTable::Meta, layout::META_SLOTS, &slot.to_be_bytes())?;
+        }
+        let before = self.get(TruthTable::Meta, layout::META_ROW_SUMS)?;
+        if let Some(row) = self.sums.row(before)? {
+            self.put(TruthTable::Meta, layout::META_ROW_SUMS, &row)?;
+        }
+        let last = self.last_number(TruthTable::Log)?;
+        let head = self.get(TruthTable::Audit, layout::AUDIT_HEAD)?.unwrap_or_default();
+        let sealed = row_sums::sealed_head(keyring, &head, last, self.tables.meta()?)?;
+        if head != sealed {
+            self.put(TruthTable::Audit, layout::AUDIT_HEAD, &sealed)?;
+        }
+        Ok(self.record)
+    }
+}

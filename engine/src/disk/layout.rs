@@ -98,9 +98,10 @@ pub(crate) const META_CAL: &str = "cal";
 pub(crate) const AUDIT_HEAD: u64 = u64::MAX;
 
 /// The format version of the whole directory.
-pub(crate) const FORMAT_VERSION: u32 = 2;
-/// The first format version with marks for destroyed keys.
-pub(crate) const FIRST_FORMAT_WITH_DESTRUCTION_MARKS: u32 = 2;
+pub(crate) const FORMAT_VERSION: u32 = 3;
+/// The first format version that binds the rows of an encrypted store to each other: marks for destroyed keys, sums
+/// and a seal.
+pub(crate) const FIRST_FORMAT_WITH_SEAL: u32 = 2;
 
 /// An address as it is stored on disk.
 ///

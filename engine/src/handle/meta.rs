@@ -160,12 +160,12 @@ pub(crate) fn read_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> 
     let missing = || Error::integrity("the store lacks its audit key or its audit head");
     check_keyring(&row, vault, options.key.is_some())?;
     // Format 1 did not mark destroyed keys; the upgrade does.
-    if format >= layout::FIRST_FORMAT_WITH_DESTRUCTION_MARKS {
+    if format >= layout::FIRST_FORMAT_WITH_SEAL {
         vault.check_destruction_marks(&txn)?;
     }
-    let at = match format {
-        layout::FORMAT_VERSION => RowKey::AUDIT_KEY,
-        _ => RowKey::AUDIT_KEY_1,
+    let at = match format < layout::FIRST_FORMAT_WITH_SEAL {
+        true => RowKey::AUDIT_KEY_1,
+        false => RowKey::AUDIT_KEY,
     };
     let key = vault.open_audit_key(at, &row(layout::META_AUDIT_KEY)?.ok_or_else(missing)?)?;
     let audit = txn.open_table(layout::AUDIT)?;
@@ -182,15 +182,15 @@ pub(crate) fn read_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> 
     Ok(StoreMeta { cursor_key, token_key, switch, chain })
 }
 
-/// Checks the seal of an encrypted store of the present format, before anything of it is used.
+/// Checks the seal of an encrypted store of a format that has one, before anything of it is used.
 ///
 /// # Errors
 /// `ERR_INTEGRITY` if somebody without the key changed what is sealed; `ERR_IO`.
 pub(crate) fn check_seal(db: &Database, vault: &Vault) -> Result<()> {
     let txn = db.begin_read()?;
-    match format_of(&txn)? {
-        layout::FORMAT_VERSION => row_sums::check_seal(&txn, vault),
-        _ => Ok(()),
+    match format_of(&txn)? < layout::FIRST_FORMAT_WITH_SEAL {
+        true => Ok(()),
+        false => row_sums::check_seal(&txn, vault),
     }
 }
 

@@ -23,9 +23,10 @@ const LATER_MS: i64 = 2 * START_MS;
 /// A grain: its address, its blob, its state.
 type Kept = (ContentAddress, Vec<u8>, String);
 
-/// The committed store of format 1.
-fn former() -> Image {
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1");
+/// The committed store of a format.
+fn former(format: u32) -> Image {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let from = from.join(format!("format-{format}"));
     let unpacked = |file: &str| {
         let packed = fs::read(from.join(format!("{file}.redb.zst"))).unwrap();
         zstd::bulk::decompress(&packed, 16 << 20).unwrap()
@@ -73,9 +74,13 @@ fn told(store: &Store) -> (Vec<Kept>, Vec<AuditEntry>) {
 
 #[test]
 fn an_upgrade_is_done_whole_or_not_at_all_wherever_the_power_goes() {
-    let former = former();
-    let (format, entries) = stamp(former.clone());
-    assert_eq!(format, 1);
+    (1..layout::FORMAT_VERSION).for_each(cut_power_over_upgrade);
+}
+
+fn cut_power_over_upgrade(format: u32) {
+    let former = former(format);
+    let (found, entries) = stamp(former.clone());
+    assert_eq!(found, format);
     let disk = Disk::recording(former.clone());
     let store = open(&disk, &clock_at(LATER_MS)).unwrap();
     let (grains, audit) = told(&store);
@@ -89,8 +94,8 @@ fn an_upgrade_is_done_whole_or_not_at_all_wherever_the_power_goes() {
         for cut in [Cut::Dropped, Cut::Torn(before + after), Cut::Torn(7), Cut::Applied] {
             let image = cut.image(moment.synced, moment.unsynced);
             match stamp(image.clone()) {
-                (1, found) if found == entries => before += 1,
-                (2, found) if found == entries + 1 => after += 1,
+                (stamp, found) if (stamp, found) == (format, entries) => before += 1,
+                (layout::FORMAT_VERSION, found) if found == entries + 1 => after += 1,
                 halved => panic!("{cut:?}: {halved:?}"),
             }
             let disk = Disk::new(image);
@@ -101,13 +106,17 @@ fn an_upgrade_is_done_whole_or_not_at_all_wherever_the_power_goes() {
             store.close().unwrap();
         }
     });
-    println!("upgrade: {before} cuts before it, {after} after it");
+    println!("upgrade from {format}: {before} cuts before it, {after} after it");
     assert!(before > 0 && after > 0);
 }
 
 #[test]
 fn an_upgrade_that_the_disk_does_not_take_leaves_the_store_as_it_was_or_upgraded() {
-    let former = former();
+    (1..layout::FORMAT_VERSION).for_each(fail_upgrade);
+}
+
+fn fail_upgrade(format: u32) {
+    let former = former(format);
     let (_, entries) = stamp(former.clone());
     let mut failures = 0;
     for number in 1.. {
@@ -124,7 +133,7 @@ fn an_upgrade_that_the_disk_does_not_take_leaves_the_store_as_it_was_or_upgraded
         for cut in [Cut::Dropped, Cut::Applied] {
             let left = stamp(disk.after(cut));
             assert!(
-                [(1, entries), (2, entries + 1)].contains(&left),
+                [(format, entries), (layout::FORMAT_VERSION, entries + 1)].contains(&left),
                 "{number}, {cut:?}: {left:?}"
             );
         }
@@ -135,7 +144,7 @@ fn an_upgrade_that_the_disk_does_not_take_leaves_the_store_as_it_was_or_upgraded
 #[test]
 fn a_store_of_a_later_format_is_refused_by_its_number() {
     for format in [layout::FORMAT_VERSION + 1, 77, 0, u32::MAX] {
-        let image = stamped(former(), format);
+        let image = stamped(former(1), format);
         let disk = Disk::new(image.clone());
         let refused = open(&disk, &clock_at(LATER_MS)).map(|_| ()).unwrap_err();
         assert_eq!(refused.code(), "ERR_STORE_VERSION");
@@ -233,7 +242,7 @@ fn an_upgrade_that_marks_destroyed_keys_is_done_whole_or_not_at_all() {
             let image = cut.image(moment.synced, moment.unsynced);
             match (stamp(image.clone()), marked(image.clone())) {
                 ((1, found), 0) if found == entries => before += 1,
-                ((2, found), 1) if found == entries + 1 => after += 1,
+                ((layout::FORMAT_VERSION, found), 1) if found == entries + 1 => after += 1,
                 halved => panic!("{cut:?}: {halved:?}"),
             }
             let disk = Disk::new(image);

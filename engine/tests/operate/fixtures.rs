@@ -17,6 +17,8 @@ use grainstore::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+/// The format version there is.
+const FORMAT: u32 = 3;
 /// The files of a store.
 const FILES: [&str; 2] = ["grains.redb", "index.redb"];
 /// Those of an encrypted one.
@@ -34,14 +36,14 @@ fn a_store_of_format_1_is_upgraded_and_says_what_it_said() {
         let dir = unpacked(&fixture, files);
         let options = OpenOptions::new().count_access(false);
         let store = Store::open(dir.path(), &options).unwrap();
-        assert_eq!(store.stats().unwrap().format, 2);
+        assert_eq!(store.stats().unwrap().format, FORMAT);
         let session = store.session(SessionOptions::default());
         let mut said = told(&session, &written(&session));
         let upgrade = said["audit"].as_array_mut().unwrap().pop().unwrap();
         let entries = expected["audit"].as_array().unwrap().len();
         assert_eq!(
             [&upgrade["operation"], &upgrade["rules"], &upgrade["decision"], &upgrade["sequence"]],
-            [&json!("upgrade"), &json!(["format_2"]), &json!("done"), &json!(entries)]
+            [&json!("upgrade"), &json!(["format_2", "format_3"]), &json!("done"), &json!(entries)]
         );
         assert_eq!(said["grains"], expected["grains"], "{files:?}");
         assert_eq!(said["audit"], expected["audit"], "{files:?}");
@@ -55,7 +57,7 @@ fn a_store_of_format_1_is_upgraded_and_says_what_it_said() {
         // It is upgraded once, and a backup is one of the format there is.
         for path in [dir.path().to_owned(), dir.path().with_extension("backup")] {
             let store = Store::open(&path, &options).unwrap();
-            assert_eq!(store.stats().unwrap().format, 2);
+            assert_eq!(store.stats().unwrap().format, FORMAT);
             assert_eq!(store.session(SessionOptions::default()).audit_head().unwrap(), head);
             assert_eq!(
                 grainstore::verify(&path, &options.clone().wait(std::time::Duration::ZERO), true)
@@ -71,7 +73,7 @@ fn a_store_of_format_1_is_upgraded_and_says_what_it_said() {
 }
 
 #[test]
-fn a_store_of_format_2_says_what_it_said_plain_and_encrypted() {
+fn a_store_of_format_2_is_upgraded_and_says_what_it_said_plain_and_encrypted() {
     for (name, files) in [("format-2", &FILES[..]), ("format-2-encrypted", &FILES_WITH_KEYS)] {
         let fixture = fixtures().join(name);
         let expected = expected(&fixture);
@@ -83,11 +85,16 @@ fn a_store_of_format_2_says_what_it_said_plain_and_encrypted() {
             let dir = unpacked(&fixture, files);
             let options = opening(name).count_access(false);
             let store = Store::open(dir.path(), &options).unwrap();
-            assert_eq!(store.stats().unwrap().format, 2);
+            assert_eq!(store.stats().unwrap().format, FORMAT);
             assert_eq!(store.stats().unwrap().erased_users, 1, "{name}");
             let session = store.session(SessionOptions::default());
-            let said = told(&session, &grains.iter().map(address).collect::<Vec<_>>());
-            for part in ["grains", "audit", "head"] {
+            let mut said = told(&session, &grains.iter().map(address).collect::<Vec<_>>());
+            let upgrade = said["audit"].as_array_mut().unwrap().pop().unwrap();
+            assert_eq!(
+                [&upgrade["operation"], &upgrade["rules"], &upgrade["decision"]],
+                [&json!("upgrade"), &json!(["format_3"]), &json!("done")]
+            );
+            for part in ["grains", "audit"] {
                 assert_eq!(said[part], expected[part], "{name}, {files:?}: {part}");
             }
             let gone = expected["erased"].as_str().unwrap().parse().unwrap();

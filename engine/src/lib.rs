@@ -143,8 +143,8 @@ pub use search::embed;
 pub use search::texts::ObserverDomain;
 pub use search::vectors::VectorSpaceStats;
 pub use state::audit::{
-    AuditEntry, AuditedCall, AuditedStream, Checkpoint, ErasedConsent, ImportSummary,
-    ReadLogSummary,
+    AuditEntry, AuditSegment, AuditedCall, AuditedStream, Checkpoint, ErasedConsent, ImportSummary,
+    ReadLogSummary, RuleResult,
 };
 pub use state::powers::Power;
 pub use state::session_options::SessionOptions;
@@ -165,6 +165,7 @@ pub mod limits {
     };
     pub use crate::read::history::{HISTORY_TIMEOUT, MAX_HISTORY_BYTES, MAX_VERSIONS};
     pub use crate::read::query::{MAX_PAGE, MAX_PAGE_BYTES};
+    pub use crate::state::audit::{MAX_SEGMENT_DAYS, MAX_SEGMENT_ENTRIES};
     pub use crate::write::access_counters::ACCESS_AGE_MS;
     pub use crate::write::plan::MAX_CONFLICTS;
 }

@@ -91,6 +91,9 @@ pub(crate) const META_REFUSALS: &str = "refusals";
 /// Row of the meta table of an encrypted store with the epoch of its indexes, as u64: it ends when a user's key
 /// is changed, and indexes made before are not used. No row: 0.
 pub(crate) const META_INDEX_EPOCH: &str = "index_epoch";
+/// Row of the meta table that says where the open segment of the audit log began: an envelope in row 0. No row: the next
+/// entry begins the first segment.
+pub(crate) const META_SEGMENT: &str = "segment";
 /// Row of the meta table for the CAL switch: 1 for read-only, 2 for off. No row: on.
 pub(crate) const META_CAL: &str = "cal";
 /// Key of the audit head, apart from the chain. It is in the chain's own table because both change with every

@@ -143,6 +143,7 @@ impl Session {
             refused: true,
             refused_by: None,
             rules: vec![refusal.id],
+            code: Some(ErrorKind::Policy.code()),
             ..AuditRecord::new(AuditOperation::Read, Vec::new())
         });
         told.map_or_else(|error| error, |()| Error::from(refusal))

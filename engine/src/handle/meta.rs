@@ -21,7 +21,7 @@ use crate::handle::upgrade::format_of;
 use crate::rules::preset::{Preset, RuleSet, StoredRules};
 use crate::search::texts::TextSettings;
 use crate::state::audit::append_audit;
-use crate::state::audit::{AuditHashChain, AuditOperation, AuditRecord};
+use crate::state::audit::{AuditHashChain, AuditOperation, AuditRecord, OpenSegment};
 
 /// Writes the tables, the format stamp and the genesis entry of a new store.
 pub(crate) fn initialize(
@@ -49,7 +49,10 @@ pub(crate) fn initialize(
             meta(layout::META_PRESET, &seal_rules(&StoredRules::of(preset))?)?;
         }
         let genesis = AuditRecord::new(AuditOperation::Create, Vec::new());
-        let mut chain = AuditHashChain::genesis(store_id, *audit_key).with_vault(vault.clone());
+        let policy_set = StoredRules::of(options.preset.unwrap_or_default()).policy_set()?;
+        let mut chain = AuditHashChain::genesis(store_id, *audit_key)
+            .with_vault(vault.clone())
+            .in_segment(None, policy_set);
         let now = options.clock.now();
         append_audit(rows, &mut chain, &[genesis], now, &|_| Ok(vault.store_key()))
     })?;
@@ -178,7 +181,11 @@ pub(crate) fn read_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> 
     let cursor_key = Secret::new(derived("grainstore-cursor-v1").into());
     let token_key = Secret::new(derived("grainstore-cal-token-v1").into());
     let switch = CalSwitch::of_row(row(layout::META_CAL)?.as_deref());
-    let chain = AuditHashChain::from_head(head, key).with_vault(vault.clone());
+    let segment = row(layout::META_SEGMENT)?.map(|row| OpenSegment::open(&row)).transpose()?;
+    let policy_set = stored_rules(&meta)?.policy_set()?;
+    let chain = AuditHashChain::from_head(head, key)
+        .with_vault(vault.clone())
+        .in_segment(segment, policy_set);
     Ok(StoreMeta { cursor_key, token_key, switch, chain })
 }
 

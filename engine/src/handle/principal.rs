@@ -25,6 +25,7 @@ impl Session {
             ),
             is_reviewer: self.store().inner().is_reviewer(self.options().actor.as_deref()),
             reason: None,
+            began: self.now(),
             call: self.call_context().cloned(),
         }
     }

@@ -99,10 +99,12 @@ impl Writer {
         let record = AuditRecord {
             refused,
             rules: names,
+            code: refused.then_some(ErrorKind::Policy.code()),
             ..author.record(AuditOperation::PresetChanged, Vec::new())
         };
         let RuleChange { kept, rules, loosened, added } = change;
         let row = if refused { None } else { Some(seal_rules(&kept)?) };
+        let policy_set = kept.policy_set()?;
         self.write_audit_record(record, |rows| {
             if let Some(row) = &row {
                 rows.put(TruthTable::Meta, layout::META_PRESET, row)?;
@@ -117,6 +119,7 @@ impl Writer {
             ));
         }
         self.rules.replace(rules);
+        self.chain.set_policy_set(policy_set);
         let added = added.into_iter().map(str::to_owned).collect();
         Ok(RuleChangeReport { changed: true, added, loosened })
     }

@@ -10,6 +10,7 @@ mod checkpoint;
 mod erased_consent;
 mod read_notes;
 mod refusals;
+mod segment;
 mod stream;
 
 use data_encoding::HEXLOWER;
@@ -42,6 +43,8 @@ pub(crate) use checkpoint::malformed_error as checkpoint_schema;
 pub use erased_consent::ErasedConsent;
 pub(crate) use read_notes::{BufferAction, ReadNotes};
 pub(crate) use refusals::RefusalLog;
+pub(crate) use segment::OpenSegment;
+pub use segment::{AuditSegment, MAX_SEGMENT_DAYS, MAX_SEGMENT_ENTRIES};
 pub use stream::AuditedStream;
 pub(crate) use stream::StreamRecord;
 
@@ -73,15 +76,21 @@ pub(crate) struct AuditRecord {
     pub(crate) count: Option<u64>,
     /// Metadata of a consent whose contents are erased.
     pub(crate) consent: Option<ErasedConsent>,
+    /// When the call was made.
+    pub(crate) began: Option<EpochMs>,
+    /// Code of the error that a refusal was answered with.
+    pub(crate) code: Option<&'static str>,
+    /// True if the last rule refused because a signature could not be checked.
+    pub(crate) unchecked: bool,
 }
 
 impl AuditRecord {
-    /// A record of a completed operation by the operator, without further details.
     /// Returns `true` if it tells that one grain superseded another.
     pub(crate) fn is_supersession(&self) -> bool {
         !self.refused && self.operation == AuditOperation::Supersede
     }
 
+    /// A record of a completed operation by the operator, without further details.
     pub(crate) fn new(operation: AuditOperation, subjects: Vec<ContentAddress>) -> Self {
         Self {
             operation,
@@ -95,6 +104,46 @@ impl AuditRecord {
             claimed_kid: None,
             count: None,
             consent: None,
+            began: None,
+            code: None,
+            unchecked: false,
+        }
+    }
+
+    /// What each of its rules came to, in order.
+    fn results(&self) -> impl Iterator<Item = RuleResult> {
+        let last = self.rules.len().saturating_sub(1);
+        (0..self.rules.len()).map(move |place| {
+            match (place == last && self.refused, self.unchecked) {
+                (false, _) => RuleResult::Pass,
+                (true, false) => RuleResult::Fail,
+                (true, true) => RuleResult::Error,
+            }
+        })
+    }
+}
+
+/// What a rule came to in a decision, in an entry of [`Session::audit`](crate::Session::audit).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+#[non_exhaustive]
+pub enum RuleResult {
+    /// It was satisfied, or did not apply.
+    Pass,
+    /// It refused.
+    Fail,
+    /// It could not be evaluated, and so refused.
+    Error,
+}
+
+impl RuleResult {
+    const ALL: [Self; 3] = [Self::Pass, Self::Fail, Self::Error];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "PASS",
+            Self::Fail => "FAIL",
+            Self::Error => "ERROR",
         }
     }
 }
@@ -245,6 +294,18 @@ pub struct AuditEntry {
     /// refused. Rules of the store's preset are listed if they refuse; in `preset_changed` the ones that were
     /// loosened; in `cal_switch` the enabled level of CAL.
     pub rules: Vec<String>,
+    /// What each of `rules` came to, in their order: in a refusal. Otherwise all passed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<RuleResult>,
+    /// Code of the error that a refusal was answered with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// Milliseconds from the call to the decision.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub latency_ms: u64,
+    /// The segment of the audit log that the entry begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segment: Option<AuditSegment>,
     /// Verification status that was set or refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<VerificationStatus>,
@@ -276,10 +337,16 @@ pub struct AuditEntry {
     pub consent: Option<ErasedConsent>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// What makes an entry equal to another: all but its place, its time, how many it stands for, the reason that
 /// was given, and of a call anything but how it ended.
 fn kind_of(mut entry: Map) -> Vec<u8> {
-    for own in ["sequence", "time_ms", "previous", "count", "reason_hash"] {
+    for own in ["sequence", "time_ms", "previous", "count", "reason_hash", "latency_ms", "segment"]
+    {
         entry.remove(own);
     }
     if let Some(Value::Map(mut call)) = entry.remove("call") {
@@ -311,6 +378,10 @@ impl AuditEntry {
             subjects: Vec::new(),
             decision: if refused { "refused" } else { "done" }.to_owned(),
             rules: Vec::new(),
+            results: Vec::new(),
+            code: None,
+            latency_ms: 0,
+            segment: None,
             status: None,
             refused_by: None,
             import: None,
@@ -348,6 +419,12 @@ pub(crate) struct AuditHashChain {
     /// Replaces addresses by keyed tokens in an encrypted store, so that an entry cannot be tested for a
     /// known grain.
     vault: Vault,
+    /// The segment that entries are appended to.
+    segment: Option<OpenSegment>,
+    /// True if it has to be written.
+    segment_changed: bool,
+    /// The rules in force.
+    policy_set: [u8; 8],
 }
 
 impl AuditHashChain {
@@ -359,7 +436,14 @@ impl AuditHashChain {
 
     /// A chain that continues after `head`.
     pub(crate) fn from_head(head: AuditHead, key: [u8; 32]) -> Self {
-        Self { head, key: Secret::new(key), vault: Vault::default() }
+        Self {
+            head,
+            key: Secret::new(key),
+            vault: Vault::default(),
+            segment: None,
+            segment_changed: false,
+            policy_set: [0; 8],
+        }
     }
 
     /// Sets the vault that turns addresses into tokens.
@@ -378,8 +462,19 @@ impl AuditHashChain {
 
     /// Appends a record to the chain. Returns its sequence and its encoded bytes.
     pub(crate) fn append(&mut self, record: &AuditRecord, now: EpochMs) -> (u64, Vec<u8>) {
+        self.link(self.entry(record, now), now)
+    }
+
+    /// Gives an entry its place in the chain. Returns its sequence and its encoded bytes.
+    fn link(&mut self, mut entry: Map, now: EpochMs) -> (u64, Vec<u8>) {
         let sequence = self.head.count;
-        let bytes = encode_value(&Value::Map(self.entry(record, now)), Encoding::MessagePack);
+        entry.insert("sequence".to_owned(), Value::from(sequence));
+        entry.insert("time_ms".to_owned(), Value::from(now.get()));
+        entry.insert("previous".to_owned(), Value::Bytes(self.head.hash.to_vec()));
+        if let Some(start) = self.begin_segment(now) {
+            entry.insert("segment".to_owned(), Value::Map(start.fields()));
+        }
+        let bytes = encode_value(&Value::Map(entry), Encoding::MessagePack);
         self.head.hash = Sha256::digest(&bytes).into();
         self.head.count = sequence.saturating_add(1);
         (sequence, bytes)
@@ -390,9 +485,6 @@ impl AuditHashChain {
         let subjects = record.subjects.iter().map(shown);
         let decision = if record.refused { "refused" } else { "done" };
         let mut entry = Map::from([
-            ("sequence".to_owned(), Value::from(self.head.count)),
-            ("time_ms".to_owned(), Value::from(now.get())),
-            ("previous".to_owned(), Value::Bytes(self.head.hash.to_vec())),
             ("operation".to_owned(), Value::from(record.operation.name())),
             ("actor".to_owned(), Value::from(self.pseudonym(record.actor.as_deref()))),
             ("subjects".to_owned(), Value::Array(subjects.collect())),
@@ -403,6 +495,17 @@ impl AuditHashChain {
         }
         if !record.rules.is_empty() {
             entry.insert("rules".to_owned(), Value::from(record.rules.clone()));
+            if record.refused {
+                let results = record.results().map(|result| Value::from(result.name()));
+                entry.insert("results".to_owned(), Value::Array(results.collect()));
+            }
+        }
+        if let Some(code) = record.code {
+            entry.insert("code".to_owned(), Value::from(code));
+        }
+        let latency = record.began.map_or(0, |began| now.get().saturating_sub(began.get()));
+        if latency > 0 {
+            entry.insert("latency_ms".to_owned(), Value::from(latency));
         }
         if let Some(status) = record.operation.status() {
             entry.insert("status".to_owned(), Value::from(status.name()));
@@ -536,6 +639,22 @@ impl AuditEntry {
             subjects: list("subjects").iter().map(address).collect::<Result<_>>()?,
             decision: text("decision")?,
             rules: list("rules").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            results: list("results")
+                .iter()
+                .map(|name| {
+                    let known = RuleResult::ALL.into_iter();
+                    known.clone().find(|of| Some(of.name()) == name.as_str()).ok_or_else(damaged)
+                })
+                .collect::<Result<_>>()?,
+            code: entry.get("code").and_then(Value::as_str).map(str::to_owned),
+            latency_ms: match entry.get("latency_ms") {
+                None => 0,
+                Some(_) => u64::try_from(int("latency_ms")?).map_err(|_| damaged())?,
+            },
+            segment: match entry.get("segment") {
+                None => None,
+                Some(fields) => Some(AuditSegment::from_fields(fields).ok_or_else(damaged)?),
+            },
             status: match entry.get("status") {
                 None => None,
                 Some(name) => {
@@ -665,7 +784,7 @@ pub(crate) fn append_audit(
     if !records.is_empty() {
         rows.put(TruthTable::Audit, layout::AUDIT_HEAD, &chain.head().encode())?;
     }
-    Ok(())
+    chain.write_segment(rows)
 }
 
 #[cfg(test)]
@@ -681,10 +800,7 @@ mod tests {
             refused_by: Some(ContentAddress::of(b"root")),
             rules: vec!["locked"],
             reason: reason.map(str::to_owned),
-            call: None,
-            claimed_kid: None,
-            count: None,
-            consent: None,
+            ..AuditRecord::new(AuditOperation::Supersede, Vec::new())
         }
     }
 
@@ -730,6 +846,39 @@ mod tests {
         assert_eq!(entry.subjects, record(None).subjects);
         for secret in [&b"did:web:a"[..], b"secret"] {
             assert!(!bytes.windows(secret.len()).any(|window| window == secret));
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_what_each_rule_came_to_and_how_long_it_took() {
+        let mut chain = AuditHashChain::genesis(&[1; 16], [2; 32]);
+        let refused = |unchecked| AuditRecord {
+            rules: vec!["timed", "locked"],
+            code: Some("ERR_INVALIDATION_DENIED"),
+            began: Some(EpochMs::new(2)),
+            unchecked,
+            ..record(None)
+        };
+        for (unchecked, last) in [(false, RuleResult::Fail), (true, RuleResult::Error)] {
+            let (_, bytes) = chain.append(&refused(unchecked), EpochMs::new(5));
+            let entry = AuditEntry::decode(&bytes).unwrap();
+            assert_eq!(entry.results, [RuleResult::Pass, last]);
+            assert_eq!(entry.code.as_deref(), Some("ERR_INVALIDATION_DENIED"));
+            assert_eq!(entry.latency_ms, 3);
+        }
+        // The clock went back, and nothing was refused.
+        let done = AuditRecord { refused: false, ..refused(false) };
+        let (_, bytes) = chain.append(&done, EpochMs::new(1));
+        let entry = AuditEntry::decode(&bytes).unwrap();
+        assert_eq!((entry.results, entry.latency_ms), (Vec::new(), 0));
+        let golden = [
+            &b"\xa7results\x92\xa4PASS\xa4FAIL"[..],
+            b"\xa4code\xb7ERR_INVALIDATION_DENIED",
+            b"\xaalatency_ms\x03",
+        ];
+        let (_, bytes) = chain.append(&refused(false), EpochMs::new(5));
+        for shown in golden {
+            assert!(bytes.windows(shown.len()).any(|window| window == shown), "{bytes:02x?}");
         }
     }
 

@@ -132,6 +132,12 @@ impl Truth {
         Ok(row.map(|row| row.value().to_vec()))
     }
 
+    /// The row that says where the open segment of the audit log began.
+    pub(crate) fn open_segment_row(&self) -> Result<Option<Vec<u8>>> {
+        let row = self.txn.open_table(layout::META)?.get(layout::META_SEGMENT)?;
+        Ok(row.map(|row| row.value().to_vec()))
+    }
+
     /// Number of audit entries; the head is one row more.
     pub(crate) fn audit_len(&self) -> Result<u64> {
         Ok(self.audit()?.len()?.saturating_sub(1))

@@ -105,6 +105,8 @@ pub(crate) struct Principal {
     pub(crate) reason: Option<String>,
     /// The CAL call that the write belongs to.
     pub(crate) call: Option<Arc<CallContext>>,
+    /// When the call was made; 0 if nobody called.
+    pub(crate) began: EpochMs,
 }
 
 impl Principal {
@@ -127,7 +129,8 @@ impl Principal {
     ) -> AuditRecord {
         let (actor, reason) = (self.actor.clone(), self.reason.clone());
         let call = self.call.as_ref().map(CallContext::record);
-        AuditRecord { actor, reason, call, ..AuditRecord::new(operation, subjects) }
+        let began = Some(self.began).filter(|began| *began != EpochMs::default());
+        AuditRecord { actor, reason, call, began, ..AuditRecord::new(operation, subjects) }
     }
 }
 
@@ -438,8 +441,11 @@ impl<'v> WritePlan<'v> {
             self.ended.roll_back();
             self.vectors.truncate(vectors);
             self.spaces.truncate(spaces);
+            let code = outcome.as_ref().err().map(Error::code);
             let refusals = self.audit.split_off(audit).into_iter().filter(|r| r.refused);
-            self.audit.extend(refusals.collect::<Vec<_>>());
+            self.audit.extend(
+                refusals.map(|refusal| AuditRecord { code, ..refusal }).collect::<Vec<_>>(),
+            );
         }
         outcome
     }

@@ -657,7 +657,7 @@ fn stage_member(plan: &mut WritePlan<'_>, write: WriteRequest) -> DecidedMember 
             defer_reply(reply, plan.stage_stored_vectors(&address, vectors, &author))
         }
         WriteRequest::Refused { entry, error, reply } => {
-            plan.audit.push(*entry);
+            plan.audit.push(AuditRecord { code: Some(error.code()), ..*entry });
             let answer: DeferredReply =
                 Box::new(move |durable| reply(durable.err().unwrap_or(error)));
             DecidedMember { answer, failure: None }

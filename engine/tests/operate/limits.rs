@@ -39,6 +39,8 @@ fn public() -> Vec<(&'static str, &'static str, u128)> {
         ("engine/src/handle/session.rs", "MAX_BATCH_BYTES", size(limits::MAX_BATCH_BYTES)),
         ("engine/src/handle/session.rs", "MAX_AUDIT_ENTRIES", size(limits::MAX_AUDIT_ENTRIES)),
         ("engine/src/handle/principal.rs", "MAX_REASON_BYTES", size(limits::MAX_REASON_BYTES)),
+        ("engine/src/state/audit/segment.rs", "MAX_SEGMENT_ENTRIES", limits::MAX_SEGMENT_ENTRIES.into()),
+        ("engine/src/state/audit/segment.rs", "MAX_SEGMENT_DAYS", limits::MAX_SEGMENT_DAYS.into()),
         ("engine/src/operate/report.rs", "MAX_REASONS_BYTES", size(limits::MAX_REASONS_BYTES)),
         ("engine/src/operate/erase/report.rs", "MAX_REPORTED_GRAINS", size(limits::MAX_REPORTED_GRAINS)),
         ("engine/src/operate/maintain/verify/problems.rs", "MAX_PROBLEMS", size(limits::MAX_PROBLEMS)),

@@ -144,6 +144,7 @@ impl<'e> ExportFilter<'e> {
         self.session.store().record_audit(AuditRecord {
             actor: self.session.options().actor.clone(),
             refused: !is_exception,
+            code: (!is_exception).then_some(ErrorKind::Policy.code()),
             rules: exception.into_iter().chain(self.refused_by).collect(),
             ..AuditRecord::new(AuditOperation::Export, self.named)
         })?;

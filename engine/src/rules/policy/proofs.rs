@@ -31,6 +31,8 @@ pub(crate) struct ProofFailure {
     why: String,
     /// The claimed key id, for the audit log.
     claimed_kid: Option<String>,
+    /// True if it could not be checked, such as where its key was not found.
+    is_unchecked: bool,
 }
 
 impl Proofs {
@@ -43,11 +45,19 @@ impl Proofs {
             SignatureVerdict::Valid(did) => {
                 Self { signer: Some(did.to_string()), ..Self::default() }
             }
-            SignatureVerdict::Invalid(why) | SignatureVerdict::Unverifiable(why) => {
-                let flaw = ProofFailure { why: truncate_reason(&why), claimed_kid: kid() };
-                Self { failure: Some(Box::new(flaw)), ..Self::default() }
-            }
+            SignatureVerdict::Invalid(why) => Self::failed(&why, kid(), false),
+            SignatureVerdict::Unverifiable(why) => Self::failed(&why, kid(), true),
         }
+    }
+
+    fn failed(why: &str, claimed_kid: Option<String>, is_unchecked: bool) -> Self {
+        let failure = ProofFailure { why: truncate_reason(why), claimed_kid, is_unchecked };
+        Self { failure: Some(Box::new(failure)), ..Self::default() }
+    }
+
+    /// Returns `true` if the first proof that failed could not be checked.
+    pub(crate) fn is_unchecked(&self) -> bool {
+        self.failure.as_ref().is_some_and(|failure| failure.is_unchecked)
     }
 
     /// Returns the key id for the entry of a refusal: the claimed one of the first failed proof, else the

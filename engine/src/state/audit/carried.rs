@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use grainstore_format::{Encoding, EpochMs, Map, Value, decode_value, encode_value};
-use sha2::{Digest, Sha256};
 
 use super::AuditHashChain;
 use crate::base::error::{Error, Result};
@@ -116,7 +115,7 @@ impl CarriedCounts {
             rows.put(TruthTable::Audit, sequence, &entry)?;
         }
         rows.put(TruthTable::Audit, layout::AUDIT_HEAD, &chain.head().encode())?;
-        Ok(())
+        chain.write_segment(rows)
     }
 }
 
@@ -126,15 +125,8 @@ impl AuditHashChain {
         let Ok(Value::Map(mut entry)) = decode_value(kind, Encoding::MessagePack) else {
             return Err(damaged());
         };
-        let sequence = self.head.count;
-        entry.insert("sequence".to_owned(), Value::from(sequence));
-        entry.insert("time_ms".to_owned(), Value::from(now.get()));
-        entry.insert("previous".to_owned(), Value::Bytes(self.head.hash.to_vec()));
         entry.insert("count".to_owned(), Value::from(count));
-        let bytes = encode_value(&Value::Map(entry), Encoding::MessagePack);
-        self.head.hash = Sha256::digest(&bytes).into();
-        self.head.count = sequence.saturating_add(1);
-        Ok((sequence, bytes))
+        Ok(self.link(entry, now))
     }
 }
 

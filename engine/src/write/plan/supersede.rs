@@ -122,8 +122,8 @@ impl WritePlan<'_> {
         if let Some(rule) = decision.refusal() {
             let refused_by = gathered.refusing_protector(&decision).map(|(by, _)| by);
             let entry = supersession_record(old, &address, author, decision.names(), true);
-            let claimed = new.proofs.claimed_kid();
-            self.audit.push(AuditRecord { refused_by, claimed_kid: claimed, ..entry });
+            let (claimed, unchecked) = (new.proofs.claimed_kid(), new.proofs.is_unchecked());
+            self.audit.push(AuditRecord { refused_by, claimed_kid: claimed, unchecked, ..entry });
             let what = format!("cannot supersede {old}");
             let denied = self.denial_error(&what, rule, &decision, &gathered, author)?;
             return Err(new.proofs.add_failure_reason(denied));

@@ -179,6 +179,7 @@ fn decide_erasure(
     };
     record.rules.extend(verdict.rules);
     record.refused = verdict.refusal.is_some();
+    record.code = verdict.refusal.as_ref().map(Error::code);
     record.refused_by = verdict.refused_by;
     let consents = match verdict.refusal {
         None => consent_records(view, &consents, &record)?,

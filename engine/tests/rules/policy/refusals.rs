@@ -6,8 +6,8 @@ use std::sync::Arc;
 use grainstore::embed::{Embedding, Metric};
 use grainstore::format::{ContentAddress, Grain, sign};
 use grainstore::{
-    AuditEntry, EpochMs, EraseOptions, ManualClock, MasterKey, Offer, OpenOptions, Power, SameFact,
-    Session, SessionOptions, Store,
+    AuditEntry, EpochMs, EraseOptions, ManualClock, MasterKey, Offer, OpenOptions, Power,
+    RuleResult, SameFact, Session, SessionOptions, Store,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -296,6 +296,15 @@ fn no_kind_of_refusal_grows_the_log_by_its_number() {
         assert!((1..20).contains(&told.len()), "{kind}: {}", told.len());
         let first = &told[0];
         assert_eq!((&*first.operation, &*first.decision), (operation, "refused"), "{kind}");
+        let error = refused().unwrap();
+        assert_eq!(first.code.as_deref(), Some(error.code()), "{kind}");
+        assert_eq!(first.results.len(), first.rules.len(), "{kind}");
+        let (last, others) = first.results.split_last().unwrap();
+        assert_eq!(
+            (*last, others.contains(&RuleResult::Fail)),
+            (RuleResult::Fail, false),
+            "{kind}"
+        );
         if kind == "signature" {
             assert_eq!(first.kid.as_deref(), Some(&*did));
         } else if let "proof" | "valid" = kind {
@@ -305,12 +314,13 @@ fn no_kind_of_refusal_grows_the_log_by_its_number() {
     }
     store.flush().unwrap();
     let counts = operator.audit(None, 1000).unwrap();
+    let refusals = 1 + TIMES as u64;
     let all: u64 = counts
         .iter()
         .filter(|entry| entry.decision == "refused")
         .map(|entry| entry.count.unwrap_or(1))
         .sum();
-    assert_eq!(all, 10 * TIMES as u64);
+    assert_eq!(all, 10 * refusals);
     assert!(store.verify(true).unwrap().ok);
 }
 

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use super::VerifyContext;
 use super::marks::AuditedMarks;
 use super::problems::{MAX_PROBLEMS, ProblemCollector, ProblemKind, ProblemLocation, increment};
+use super::segments::SegmentWalk;
 use super::sequence_set::SequenceSet;
 use crate::base::error::{Error, Result};
 use crate::disk::layout::{self, AuditHead, RowKey, StateRecord};
@@ -96,16 +97,18 @@ fn check_chain(
 ) -> Result<()> {
     let table = check.view.transaction().open_table(layout::AUDIT)?;
     let mut end = check.view.chain_before_genesis()?.head();
+    let mut segments = SegmentWalk::default();
     for row in table.range(..layout::AUDIT_HEAD)? {
         let (key, entry) = row?;
         if check_row(&mut end, key.value(), entry.value(), findings)?.is_some() {
             let entry = check.view.decode_audit_entry(entry.value())?;
+            segments.advance(&entry, findings);
             told.reads.extend(entry.reads);
             compare_entry(check, &entry, told, findings)?;
         }
     }
     check_head(&end, &check.view.audit_head()?, findings);
-    Ok(())
+    segments.finish(check.view.open_segment_row()?, findings)
 }
 
 /// Advances the chain by a row. Returns the entry, if it can be decoded.

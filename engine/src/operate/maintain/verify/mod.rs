@@ -15,6 +15,7 @@ mod marks;
 mod pages;
 mod problems;
 mod reads;
+mod segments;
 mod sequence_set;
 mod templates;
 mod vectors;

@@ -1,0 +1,51 @@
+//! Segments of the audit log: they are numbered without a gap, none is too long, and the store knows which one is
+//! open.
+
+use super::problems::{ProblemCollector, ProblemKind, ProblemLocation};
+use crate::base::error::Result;
+use crate::state::audit::{AuditEntry, AuditSegment, MAX_SEGMENT_ENTRIES, OpenSegment};
+
+const AUDIT: &str = "audit";
+const SEGMENT: &str = "meta segment";
+
+/// The segment of the last entry, and where it began.
+#[derive(Default)]
+pub(super) struct SegmentWalk {
+    open: Option<(AuditSegment, u64)>,
+}
+
+impl SegmentWalk {
+    /// Follows the segments to the next entry.
+    pub(super) fn advance(&mut self, entry: &AuditEntry, findings: &mut ProblemCollector) {
+        let place = ProblemLocation::Row(AUDIT, entry.sequence);
+        if let Some(begun) = entry.segment {
+            let number = self.open.map_or(0, |(open, _)| open.number.saturating_add(1));
+            if begun.number != number {
+                let detail = format!("it begins segment {}, and {number} is next", begun.number);
+                findings.add(ProblemKind::Audit, place, &detail);
+            }
+            self.open = Some((begun, entry.sequence));
+        } else if let Some((_, first)) = self.open
+            && entry.sequence.saturating_sub(first) == MAX_SEGMENT_ENTRIES
+        {
+            findings.add(ProblemKind::Audit, place, "its segment has too many entries");
+        }
+    }
+
+    /// Compares the last segment with the row of the one that is open.
+    pub(super) fn finish(
+        self,
+        row: Option<Vec<u8>>,
+        findings: &mut ProblemCollector,
+    ) -> Result<()> {
+        let place = ProblemLocation::All(SEGMENT);
+        let kept = row.map(|row| OpenSegment::open(&row)).transpose();
+        let Some(kept) = findings.value_or_problem(ProblemKind::Audit, place, kept)? else {
+            return Ok(());
+        };
+        if kept.map(|open| (open.start, open.first)) != self.open {
+            findings.add(ProblemKind::Audit, place, "it is not the last segment of the audit log");
+        }
+        Ok(())
+    }
+}

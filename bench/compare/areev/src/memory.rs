@@ -31,13 +31,16 @@ impl Peer for Memory {
         Ok(Self { facade, executor: CalExecutor::new(CalExecutorConfig::default()) })
     }
 
-    fn item(fact: Fact) -> Result<(types::Fact, Hash)> {
+    fn item(fact: Fact) -> Result<types::Fact> {
         let mut item = types::Fact::new(&fact.subject, &fact.relation, &fact.object);
         item.common.confidence = CONFIDENCE;
         item.common.namespace = Some(NAMESPACE.to_owned());
         item.common.created_at = Some(fact.created_at);
-        let (_, hash) = item.serialize_dyn()?;
-        Ok((item, hash))
+        Ok(item)
+    }
+
+    fn key(fact: Fact) -> Result<Hash> {
+        Ok(Self::item(fact)?.serialize_dyn()?.1)
     }
 
     fn put(&self, item: types::Fact) -> Result<()> {

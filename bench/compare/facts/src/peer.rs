@@ -38,11 +38,17 @@ pub trait Peer: Sized + Sync {
     /// The store's.
     fn open(directory: &Path) -> Result<Self>;
 
-    /// A fact made ready, and its key.
+    /// A fact made ready.
     ///
     /// # Errors
     /// Where it makes no valid item.
-    fn item(fact: Fact) -> Result<(Self::Item, Self::Key)>;
+    fn item(fact: Fact) -> Result<Self::Item>;
+
+    /// The key of a fact.
+    ///
+    /// # Errors
+    /// As [`Peer::item`].
+    fn key(fact: Fact) -> Result<Self::Key>;
 
     /// Stores one fact; it survives a power cut when this returns.
     ///

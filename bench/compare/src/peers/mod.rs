@@ -6,4 +6,4 @@ mod sqlite_peer;
 
 pub(crate) use grainstore_peer::Grainstore;
 pub(crate) use redb_peer::{RawRedb, Tables};
-pub(crate) use sqlite_peer::{Indexes, Sqlite};
+pub(crate) use sqlite_peer::{Indexes, Sqlite, connection as sqlite_connection};

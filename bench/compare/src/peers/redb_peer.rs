@@ -61,6 +61,49 @@ impl RawRedb {
         Ok(Self { db, tables })
     }
 
+    /// Puts a grain in the place of another, which is found by its address alone from then on.
+    ///
+    /// # Errors
+    /// redb's; for a grain that is not there, or has no subject and relation.
+    pub(crate) fn supersede(&self, old: &ContentAddress, new: Item) -> Result<()> {
+        let txn = self.db.begin_write()?;
+        {
+            let addresses = txn.open_table(ADDRESSES)?;
+            let sequence = addresses.get(old.as_bytes())?.ok_or("nothing to supersede")?.value();
+            let log = txn.open_table(LOG)?;
+            let row = log.get(sequence)?.ok_or("an address without a row")?;
+            let grain = GrainRef::new(split(row.value())?.1)?;
+            let (subject, relation) = (grain.text("subject"), grain.text("relation"));
+            let subject = subject.ok_or("a grain without a subject")?;
+            let postings = [(SUBJECTS, None), (FACTS, relation)];
+            for (table, relation) in postings {
+                let mut key = prefix(subject, relation);
+                key.extend_from_slice(&(!sequence).to_be_bytes());
+                txn.open_table(table)?.remove(key.as_slice())?;
+            }
+        }
+        self.write(&txn, &[new])?;
+        txn.commit()?;
+        Ok(())
+    }
+
+    fn write(&self, txn: &WriteTransaction, items: &[Item]) -> Result<()> {
+        let first = {
+            let mut log = txn.open_table(LOG)?;
+            let first = log.last()?.map_or(1, |(last, _)| last.value() + 1);
+            for (sequence, item) in (first..).zip(items) {
+                let address = item.blob.address();
+                let row = [address.as_bytes().as_slice(), item.blob.bytes()].concat();
+                log.insert(sequence, row.as_slice())?;
+            }
+            first
+        };
+        if self.tables == Tables::ByHand {
+            index(txn, first, items)?;
+        }
+        Ok(())
+    }
+
     /// Shows the blobs of the newest matches to `take`.
     fn each(
         &self,
@@ -89,19 +132,7 @@ impl RawRedb {
 impl Peer for RawRedb {
     fn put(&self, items: Vec<Item>) -> Result<()> {
         let txn = self.db.begin_write()?;
-        let first = {
-            let mut log = txn.open_table(LOG)?;
-            let first = log.last()?.map_or(1, |(last, _)| last.value() + 1);
-            for (sequence, item) in (first..).zip(&items) {
-                let address = item.blob.address();
-                let row = [address.as_bytes().as_slice(), item.blob.bytes()].concat();
-                log.insert(sequence, row.as_slice())?;
-            }
-            first
-        };
-        if self.tables == Tables::ByHand {
-            index(&txn, first, &items)?;
-        }
+        self.write(&txn, &items)?;
         txn.commit()?;
         Ok(())
     }

@@ -68,27 +68,13 @@ impl Sqlite {
     /// # Errors
     /// SQLite's.
     pub(crate) fn open(path: &Path, indexes: Indexes) -> Result<Self> {
-        let connect = || -> Result<Connection> {
-            let connection = Connection::open(path.join("grains.sqlite"))?;
-            connection.pragma_update(None, "journal_mode", "WAL")?;
-            connection.pragma_update(None, "synchronous", "FULL")?;
-            let kibibytes = i64::try_from(CACHE_BYTES >> 10)?;
-            connection.pragma_update(None, "cache_size", -kibibytes)?;
-            // A pragma that is not understood is no error, and a comparison would be void.
-            let mode: String = connection.pragma_query_value(None, "journal_mode", |r| r.get(0))?;
-            let level: i64 = connection.pragma_query_value(None, "synchronous", |r| r.get(0))?;
-            if (mode.as_str(), level) != ("wal", SYNCHRONOUS_FULL) {
-                return Err(format!("SQLite would run with {mode}, synchronous {level}").into());
-            }
-            connection.set_prepared_statement_cache_capacity(64);
-            Ok(connection)
-        };
-        let writer = connect()?;
+        let path = path.join("grains.sqlite");
+        let writer = connection(&path)?;
         writer.execute_batch(TABLES)?;
         if indexes == Indexes::Latest {
             writer.execute_batch(LATEST)?;
         }
-        Ok(Self { writer: Mutex::new(writer), reader: Mutex::new(connect()?) })
+        Ok(Self { writer: Mutex::new(writer), reader: Mutex::new(connection(&path)?) })
     }
 
     fn writer(&self) -> MutexGuard<'_, Connection> {
@@ -164,6 +150,26 @@ impl Peer for Sqlite {
         let mut select = reader.prepare_cached("SELECT grain FROM grains WHERE address = ?")?;
         Ok(select.query_row([address.as_bytes()], |row| row.get(0)).optional()?)
     }
+}
+
+/// A connection whose commits are on the disk when they return.
+///
+/// # Errors
+/// SQLite's; where it would not commit so.
+pub(crate) fn connection(file: &Path) -> Result<Connection> {
+    let connection = Connection::open(file)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    let kibibytes = i64::try_from(CACHE_BYTES >> 10)?;
+    connection.pragma_update(None, "cache_size", -kibibytes)?;
+    // A pragma that is not understood is no error, and a comparison would be void.
+    let mode: String = connection.pragma_query_value(None, "journal_mode", |r| r.get(0))?;
+    let level: i64 = connection.pragma_query_value(None, "synchronous", |r| r.get(0))?;
+    if (mode.as_str(), level) != ("wal", SYNCHRONOUS_FULL) {
+        return Err(format!("SQLite would run with {mode}, synchronous {level}").into());
+    }
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
 }
 
 fn insert(txn: &Transaction<'_>, item: &Item) -> Result<()> {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use grainstore::format::{BeliefBuilder, EpochMs, Grain};
 
 use crate::Result;
-use crate::random::Random;
+use compare_facts::Random;
 
 /// Different words.
 const VOCABULARY: f64 = 200_000.0;

@@ -47,7 +47,7 @@ pub(crate) fn run<P: Peer>(order: &Order) -> Result<Vec<Record>> {
     let peer = P::open(directory)?;
     trial.load(&peer)?;
     peer.settle()?;
-    check::compare(&peer, facts, |number| Ok(P::item(facts.fact(number))?.1))?;
+    check::compare(&peer, facts, |number| P::key(facts.fact(number)))?;
     trial.read(&peer)?;
     quiet_disk()?;
     let held = real(order.grains + trial.write(&peer)?);

@@ -35,7 +35,7 @@ impl Trial<'_> {
         self.time(works::RELATION, relation, |(subject, relation)| {
             Ok(black_box(peer.latest(subject, Some(relation), PER_RELATION)?).is_some())
         })?;
-        let key = |n| Ok(P::item(facts.fact(facts.some_number(n)))?.1);
+        let key = |n| P::key(facts.fact(facts.some_number(n)));
         self.time(works::GET, key, |key| Ok(black_box(peer.get(key)?).is_some()))?;
         let search = |words: &[String; 2]| {
             let [one, other] = words;

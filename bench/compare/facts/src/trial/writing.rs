@@ -65,8 +65,8 @@ impl Trial<'_> {
         let calls = u32::try_from(self.order.calls)?.min(self.facts.count());
         let apart = self.facts.count() / calls.max(1);
         let pair = |n: u32| {
-            let (_, old) = P::item(self.facts.fact(n * apart))?;
-            Ok((old, P::item(self.facts.successor(n * apart, held + n))?.0))
+            let old = P::key(self.facts.fact(n * apart))?;
+            Ok((old, P::item(self.facts.successor(n * apart, held + n))?))
         };
         let mut pairs = (0..calls).map(pair).collect::<Result<Vec<_>>>()?.into_iter();
         let Some((old, new)) = pairs.next() else { return Ok(0) };
@@ -111,6 +111,6 @@ impl Trial<'_> {
 
     /// Facts from a number on, ready to be stored.
     fn items<P: Peer>(&self, first: u32, count: u32) -> Result<Vec<P::Item>> {
-        (first..first + count).map(|n| Ok(P::item(self.facts.fact(n))?.0)).collect()
+        (first..first + count).map(|n| P::item(self.facts.fact(n))).collect()
     }
 }

@@ -47,6 +47,7 @@ pub(crate) fn run<P: Peer>(order: &Order) -> Result<Vec<Record>> {
     let peer = P::open(directory)?;
     trial.load(&peer)?;
     peer.settle()?;
+    quiet_disk()?;
     check::compare(&peer, facts, |number| P::key(facts.fact(number)))?;
     trial.read(&peer)?;
     quiet_disk()?;

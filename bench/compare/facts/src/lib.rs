@@ -22,9 +22,12 @@ pub use question::Question;
 pub use random::Random;
 pub use record::{Figure, Record, Unit, rate, real, time_calls};
 pub use system::{disk_bytes, quiet_disk, resident_bytes};
-pub use trial::{LATEST, PER_RELATION, works};
+pub use trial::{run as measure, works};
 
 /// What ends a run: anything at all. A comparison that met an error has no figures.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
+
+#[cfg(test)]
+mod tests;

@@ -159,3 +159,6 @@ fn head(machine: &Machine, run: &Run, stores: &[Store]) -> Result<()> {
     )?;
     machine::warn_of_memory(machine, &mut out)
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,9 +20,9 @@ use crate::record::{Figure, Record, Unit, real};
 use crate::system::{disk_bytes, peak_bytes, quiet_disk};
 
 /// Facts of a subject that are asked for.
-pub const LATEST: u32 = 16;
+pub(crate) const LATEST: u32 = 16;
 /// Facts of one relation of a subject.
-pub const PER_RELATION: u32 = 2;
+const PER_RELATION: u32 = 2;
 /// Rows of a search.
 pub(crate) const FOUND: u32 = 10;
 /// Openings that are timed.
@@ -39,7 +39,7 @@ struct Trial<'t> {
 ///
 /// # Errors
 /// The store's; for a wrong answer.
-pub(crate) fn run<P: Peer>(order: &Order) -> Result<Vec<Record>> {
+pub fn run<P: Peer>(order: &Order) -> Result<Vec<Record>> {
     let facts = Facts::new(order.grains)?;
     let mut trial = Trial { order, facts, records: Vec::new() };
     let directory = order.directory.as_path();

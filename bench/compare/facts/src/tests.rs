@@ -111,7 +111,7 @@ fn a_store_that_is_empty_when_it_is_opened_again_is_not_measured() {
 
 #[test]
 fn a_store_that_loses_facts_is_not_measured() {
-    let error = measured::<Listed<100>>("losing").unwrap_err().to_string();
+    let error = measured::<Listed<7>>("losing").unwrap_err().to_string();
     assert!(error.contains("wrong answer") || error.contains("not there"), "{error}");
 }
 

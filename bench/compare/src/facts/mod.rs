@@ -33,7 +33,7 @@ pub(crate) struct Run {
     /// Who is compared; areev is built when it is asked for
     #[arg(long, value_delimiter = ',', value_parser = stores::names(), default_values = stores::names())]
     peers: Vec<String>,
-    /// The largest size areev is asked for: it loads some 1,700 facts a second
+    /// The largest size areev is asked for: it loads some 1,000 facts a second
     #[arg(long, default_value_t = 100_000)]
     areev_most: usize,
     /// Calls behind each percentile

@@ -1,18 +1,20 @@
-//! What the run ran on: processor, file system, load, memory of this process, versions.
+//! What the run ran on: processor, file system, load, versions.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
-use std::process::Command;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
 /// The lock file this program was built with.
 const LOCK: &str = include_str!("../Cargo.lock");
+/// The lock file of the program that has areev.
+const AREEV_LOCK: &str = include_str!("../areev/Cargo.lock");
 
 /// For the head of the report.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Machine {
     /// The processor, as it calls itself.
     pub(crate) processor: String,
@@ -42,9 +44,32 @@ impl Machine {
                 format!("grainstore {}", locked("grainstore")),
                 format!("redb {}", locked("redb")),
                 format!("SQLite {} (rusqlite {})", rusqlite::version(), locked("rusqlite")),
+                format!("tantivy {}", locked("tantivy")),
+                format!("areev {}", version_in(AREEV_LOCK, "areev-store")),
             ],
         }
     }
+
+    /// In a line.
+    #[must_use]
+    pub(crate) fn place(&self) -> String {
+        let Self { processor, threads, file_system, load_before, .. } = self;
+        format!("{threads} threads of {processor}; stores on {file_system}; load {load_before}")
+    }
+}
+
+/// Says that durable writes cost nothing where the stores are in memory.
+///
+/// # Errors
+/// The output's.
+pub(crate) fn warn_of_memory(machine: &Machine, out: &mut impl Write) -> Result<()> {
+    if machine.file_system == "tmpfs" {
+        writeln!(
+            out,
+            "- **the stores are in memory: figures of durable writes mean nothing; give --dir**"
+        )?;
+    }
+    Ok(())
 }
 
 /// Load of the last minute; more than the run itself asks for means a noisy machine.
@@ -54,45 +79,14 @@ pub(crate) fn load() -> String {
     load.split_ascii_whitespace().next().unwrap_or("unknown").to_owned()
 }
 
-/// Has the system write out whatever it still holds for its disks, so that what was done before does
-/// not slow the writes that are measured next.
-///
-/// # Errors
-/// Where there is no `sync` command.
-pub(crate) fn quiet_disk() -> Result<()> {
-    let status = Command::new("sync").status()?;
-    if status.success() { Ok(()) } else { Err("sync failed".into()) }
-}
-
-/// Memory of this process that is resident, in bytes.
-///
-/// # Errors
-/// Where the system has no `/proc/self/status`.
-pub(crate) fn resident_bytes() -> Result<u64> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kibibytes = line.and_then(|rest| rest.split_ascii_whitespace().next());
-    Ok(kibibytes.ok_or("no VmRSS line")?.parse::<u64>()? * 1024)
-}
-
-/// Lengths of all files below a directory, in bytes.
-///
-/// # Errors
-/// For directories that cannot be read.
-pub(crate) fn disk_bytes(directory: &Path) -> Result<u64> {
-    let mut sum = 0;
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        let metadata = entry.metadata()?;
-        sum += if metadata.is_dir() { disk_bytes(&entry.path())? } else { metadata.len() };
-    }
-    Ok(sum)
-}
-
 /// The version a crate is locked to.
-pub(crate) fn locked(name: &str) -> &str {
+pub(crate) fn locked(name: &str) -> &'static str {
+    version_in(LOCK, name)
+}
+
+fn version_in(lock: &'static str, name: &str) -> &'static str {
     let wanted = format!("name = \"{name}\"");
-    let mut lines = LOCK.lines().skip_while(|line| *line != wanted).skip(1);
+    let mut lines = lock.lines().skip_while(|line| *line != wanted).skip(1);
     let version = lines.next().and_then(|line| line.strip_prefix("version = "));
     version.map_or("unknown", |version| version.trim_matches('"'))
 }
@@ -116,17 +110,8 @@ mod tests {
 
     #[test]
     fn versions_come_from_the_lock_file() {
-        assert_eq!(locked("redb"), "4.4.0");
+        assert_eq!(locked("redb"), "4.6.0");
+        assert_eq!(version_in(AREEV_LOCK, "areev-store"), "1.13.2");
         assert_eq!(locked("no such crate"), "unknown");
-    }
-
-    #[test]
-    fn the_figures_of_this_process_are_there() {
-        assert!(resident_bytes().unwrap() > 100_000);
-        let directory = tempfile::tempdir().unwrap();
-        fs::create_dir(directory.path().join("below")).unwrap();
-        fs::write(directory.path().join("one"), [0; 100]).unwrap();
-        fs::write(directory.path().join("below/two"), [0; 11]).unwrap();
-        assert_eq!(disk_bytes(directory.path()).unwrap(), 111);
     }
 }

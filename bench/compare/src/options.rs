@@ -5,20 +5,20 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::peer::CONTENDERS;
-use crate::{retrieval, vectors};
+use crate::{facts, retrieval, vectors};
 
-/// Measures Grainstore beside raw redb and SQLite: the same grains, one run, one disk.
+/// Measures Grainstore beside areev, SQLite, redb and tantivy: the same facts, one run, one disk.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Options {
     #[command(flatten)]
-    pub(crate) run: Run,
+    pub(crate) facts: facts::Run,
     #[command(subcommand)]
     pub(crate) child: Option<Child>,
 }
 
-/// What to measure.
-#[derive(Debug, Args)]
+/// What to measure of every shape of question.
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Run {
     /// Grains a store holds; 1000000 takes many minutes
     #[arg(long, visible_alias = "facts", value_delimiter = ',', default_value = "1000,100000")]
@@ -50,10 +50,25 @@ pub(crate) struct Run {
 /// processes of their own.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Child {
+    /// Draws the figures of a file that --json wrote, as SVG
+    Plot {
+        /// The file
+        figures: PathBuf,
+        /// Where the pictures go
+        directory: PathBuf,
+    },
+    /// Asks Grainstore, raw redb and SQLite every shape of question, of WordNet and conversations
+    Shapes(Run),
     /// Compares nearest neighbours: recall, microseconds, seconds to build
     Vectors(vectors::Run),
     /// Searches a store by words and vectors, against its targets
     Retrieval(retrieval::Run),
+    /// Reads an order, and measures a store of facts
+    #[command(hide = true)]
+    Store {
+        /// Which
+        name: String,
+    },
     /// Opens a store, reads, and prints how long it took and what memory it takes
     #[command(hide = true)]
     Open {

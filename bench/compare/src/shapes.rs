@@ -3,7 +3,7 @@
 
 use crate::ask::Ask;
 use crate::data::{HUB, Kind, PEOPLE, Part, Row, STEP_MS};
-use crate::random::Random;
+use compare_facts::Random;
 
 /// How an answer is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

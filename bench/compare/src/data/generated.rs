@@ -4,7 +4,7 @@
 use grainstore::ContentAddress;
 
 use crate::data::{Kind, Row, Synset};
-use crate::random::Random;
+use compare_facts::Random;
 
 /// Facts of one person.
 pub(crate) const FACTS_PER_PERSON: usize = 12;

@@ -16,7 +16,7 @@ use grainstore::ContentAddress;
 pub(crate) use row::{Item, Kind, Row};
 
 use crate::Result;
-use crate::random::Random;
+use compare_facts::Random;
 
 /// When the first row is from, epoch milliseconds.
 const START_MS: i64 = 1_600_000_000_000;

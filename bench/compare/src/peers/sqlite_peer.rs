@@ -9,12 +9,13 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use grainstore::{ContentAddress, Grain};
-use rusqlite::{Connection, OptionalExtension, ToSql, Transaction, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Transaction, params, params_from_iter};
 
 use crate::Result;
 use crate::ask::{Ask, Hit, Line};
-use crate::data::{Item, Kind};
-use crate::peer::{CACHE_BYTES, Peer};
+use crate::data::Item;
+use crate::peer::Peer;
+use crate::peers::sqlite_words::{connection, number, statement};
 
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS grains (
@@ -43,9 +44,6 @@ const LATEST: &str = "
 const INSERT: &str = "INSERT INTO grains (address, time, kind, namespace, subject, relation, \
                       object, user, session, grain) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
-/// What the pragma answers for FULL: the log is synced with every commit.
-const SYNCHRONOUS_FULL: i64 = 2;
-
 /// Which indexes a database has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Indexes {
@@ -68,27 +66,13 @@ impl Sqlite {
     /// # Errors
     /// SQLite's.
     pub(crate) fn open(path: &Path, indexes: Indexes) -> Result<Self> {
-        let connect = || -> Result<Connection> {
-            let connection = Connection::open(path.join("grains.sqlite"))?;
-            connection.pragma_update(None, "journal_mode", "WAL")?;
-            connection.pragma_update(None, "synchronous", "FULL")?;
-            let kibibytes = i64::try_from(CACHE_BYTES >> 10)?;
-            connection.pragma_update(None, "cache_size", -kibibytes)?;
-            // A pragma that is not understood is no error, and a comparison would be void.
-            let mode: String = connection.pragma_query_value(None, "journal_mode", |r| r.get(0))?;
-            let level: i64 = connection.pragma_query_value(None, "synchronous", |r| r.get(0))?;
-            if (mode.as_str(), level) != ("wal", SYNCHRONOUS_FULL) {
-                return Err(format!("SQLite would run with {mode}, synchronous {level}").into());
-            }
-            connection.set_prepared_statement_cache_capacity(64);
-            Ok(connection)
-        };
-        let writer = connect()?;
+        let path = path.join("grains.sqlite");
+        let writer = connection(&path)?;
         writer.execute_batch(TABLES)?;
         if indexes == Indexes::Latest {
             writer.execute_batch(LATEST)?;
         }
-        Ok(Self { writer: Mutex::new(writer), reader: Mutex::new(connect()?) })
+        Ok(Self { writer: Mutex::new(writer), reader: Mutex::new(connection(&path)?) })
     }
 
     fn writer(&self) -> MutexGuard<'_, Connection> {
@@ -187,53 +171,4 @@ fn insert(txn: &Transaction<'_>, item: &Item) -> Result<()> {
         tags.execute(params![tag, row.time_ms, sequence])?;
     }
     Ok(())
-}
-
-/// The question in SQL, and the values it is bound to.
-fn statement<'a>(ask: &'a Ask, column: &str) -> Result<(String, Vec<Box<dyn ToSql + 'a>>)> {
-    let mut sql = format!("SELECT address, {column} FROM grains");
-    let mut values: Vec<Box<dyn ToSql + 'a>> = Vec::new();
-    let mut newest = "time";
-    let mut join = " WHERE ";
-    if let Some(tag) = &ask.tag {
-        sql.push_str(" JOIN tags USING (seq) WHERE tag = ?");
-        values.push(Box::new(tag));
-        newest = "tags.time";
-        join = " AND ";
-    }
-    let texts = [
-        ("namespace", &ask.namespace),
-        ("subject", &ask.subject),
-        ("relation", &ask.relation),
-        ("object", &ask.object),
-        ("user", &ask.user),
-        ("session", &ask.session),
-    ];
-    for (name, wanted) in texts {
-        if let Some(wanted) = wanted {
-            sql.push_str(&format!("{join}{name} = ?"));
-            values.push(Box::new(wanted));
-            join = " AND ";
-        }
-    }
-    if let Some(kind) = ask.kind {
-        sql.push_str(&format!("{join}kind = ?"));
-        values.push(Box::new(number(kind)));
-        join = " AND ";
-    }
-    if let Some((from, to)) = ask.time_ms {
-        sql.push_str(&format!("{join}{newest} BETWEEN ? AND ?"));
-        values.push(Box::new(from));
-        values.push(Box::new(to));
-    }
-    sql.push_str(&format!(" ORDER BY {newest} DESC LIMIT ?"));
-    values.push(Box::new(i64::try_from(ask.limit)?));
-    Ok((sql, values))
-}
-
-fn number(kind: Kind) -> u8 {
-    match kind {
-        Kind::Belief => 1,
-        Kind::Event => 2,
-    }
 }

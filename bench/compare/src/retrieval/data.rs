@@ -8,7 +8,7 @@ use std::ops::Range;
 use grainstore::format::{BeliefBuilder, EpochMs, Grain};
 
 use crate::Result;
-use crate::random::Random;
+use compare_facts::Random;
 
 /// Different words.
 const VOCABULARY: f64 = 200_000.0;
@@ -92,7 +92,8 @@ mod tests {
         let texts = texts(2_000);
         let has =
             |word: &str| texts.iter().filter(|text| text.split(' ').any(|w| w == word)).count();
-        assert!(has("w2") > 4 * has("w30") && has("w30") > 4 * has("w3000"));
+        let [often, some, seldom] = [2, 30, 3_000].map(|rank| has(&word(rank)));
+        assert!(often > 4 * some && some > 4 * seldom, "{often}, {some}, {seldom}");
         assert!(texts.iter().all(|text| (8..32).contains(&text.split(' ').count())));
     }
 

@@ -88,10 +88,6 @@ fn head(on: &Machine, run: &Run) -> Result<()> {
     let versions = ["grainstore", "tantivy", "hnsw_rs", "redb"];
     let versions = versions.map(|name| format!("{name} {}", machine::locked(name)));
     writeln!(out, "- {}", versions.join("; "))?;
-    let Machine { processor, threads, file_system, load_before, .. } = on;
-    writeln!(
-        out,
-        "- {threads} threads of {processor}; stores on {file_system}; load {load_before}\n"
-    )?;
+    writeln!(out, "- {}\n", on.place())?;
     table::head()
 }

@@ -9,9 +9,9 @@ use redb::{Database, TableDefinition};
 use super::table::{self, Target};
 use super::timing::{in_turns, median, micros};
 use super::{MODEL, data, session};
-use crate::machine::quiet_disk;
+use crate::Result;
 use crate::vectors::Data as Vectors;
-use crate::{Result, machine};
+use compare_facts::{disk_bytes, quiet_disk};
 
 /// Grains of a batch.
 const BATCH: usize = 1_000;
@@ -31,7 +31,7 @@ pub(super) fn measure(place: &Path, texts: &[String]) -> Result<()> {
         (rate(flushed), Target::AtLeast(15_000.0)),
     )?;
     let stats = session.store().stats()?;
-    let bytes = machine::disk_bytes(place)? as f64 / texts.len() as f64;
+    let bytes = disk_bytes(place)? as f64 / texts.len() as f64;
     table::row(
         "disk a grain, as it comes",
         format!("{bytes:.0} bytes, text {:.0}", stats.text_bytes as f64 / texts.len() as f64),

@@ -15,11 +15,11 @@ pub(crate) use reading::Questions;
 
 use crate::Result;
 use crate::data::{Dataset, Source};
-use crate::machine::{disk_bytes, quiet_disk};
 use crate::options::Run;
 use crate::peer::Contender;
-use crate::record::{Figure, Record, Unit, real};
 use crate::shapes::{HUB_SHAPES, SHAPES};
+use compare_facts::{Figure, Record, Unit, real};
+use compare_facts::{disk_bytes, quiet_disk};
 
 /// Rows of the subject everybody talks about, at most.
 const HUB_ROWS: usize = 50_000;
@@ -114,7 +114,8 @@ impl<'t> Trial<'t> {
     }
 
     fn note(&mut self, work: &'static str, unit: Unit, figure: Figure) {
-        let (grains, pass, peer) = (self.stage.grains, self.pass, self.contender.name);
+        let (grains, pass) = (self.stage.grains, self.pass);
+        let (peer, work) = (self.contender.name.to_owned(), work.to_owned());
         self.records.push(Record { grains, pass, peer, work, unit, figure });
     }
 

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::Result;
 use crate::ask::Ask;
 use crate::data::fresh;
-use crate::machine::resident_bytes;
 use crate::peer::Contender;
-use crate::record::{Figure, Unit};
 use crate::trial::Trial;
+use compare_facts::resident_bytes;
+use compare_facts::{Figure, Unit};
 
 /// Opens that are measured after a clean close.
 const OPENS: usize = 5;

@@ -10,10 +10,10 @@ use crate::Result;
 use crate::ask::{Ask, Line};
 use crate::data::Part;
 use crate::peer::Peer;
-use crate::random::Random;
-use crate::record::{Figure, Unit, time_calls};
 use crate::shapes::{Form, Shape};
 use crate::trial::Trial;
+use compare_facts::Random;
+use compare_facts::{Figure, Unit, time_calls};
 
 /// Questions of a shape whose answers are compared.
 const CHECKED: usize = 20;

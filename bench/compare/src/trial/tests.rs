@@ -2,7 +2,7 @@ use clap::Parser;
 
 use super::*;
 use crate::data::fresh;
-use crate::options::Options;
+use crate::options::{Child, Options};
 use crate::peer::CONTENDERS;
 
 fn stage(grains: usize, calls: usize) -> Stage {
@@ -12,7 +12,8 @@ fn stage(grains: usize, calls: usize) -> Stage {
 
 /// Loads a peer as a trial does and reads with every shape it answers.
 fn loaded_and_read(contender: Contender, stage: &Stage, directory: &Path) -> Vec<Record> {
-    let Options { run, .. } = Options::parse_from(["compare", "--calls", "20"]);
+    let Options { child, .. } = Options::parse_from(["compare", "shapes", "--calls", "20"]);
+    let Some(Child::Shapes(run)) = child else { panic!("no shapes") };
     let mut records = Vec::new();
     let mut trial = Trial::new(stage, &run, contender, 1, &mut records);
     let mut peer = (contender.open)(directory).unwrap();

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use crate::Result;
 use crate::data::{Item, Part, Row, fresh};
 use crate::peer::Peer;
-use crate::record::{Figure, Unit, rate, time_calls};
 use crate::trial::Trial;
+use compare_facts::{Figure, Unit, rate, time_calls};
 
 /// Grains of a batch.
 const BATCH: usize = 1000;

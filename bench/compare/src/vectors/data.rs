@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::Result;
-use crate::random::Random;
+use compare_facts::Random;
 
 /// Numbers of a real vector.
 const REAL: usize = 384;

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
 /// What a figure counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) enum Unit {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
     /// Microseconds; less is better.
     #[serde(rename = "us")]
     Micros,
@@ -30,39 +30,39 @@ pub(crate) enum Unit {
 }
 
 /// One figure, or the percentiles of one.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(crate) struct Figure {
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
     /// The median, or the figure itself.
-    pub(crate) p50: f64,
+    pub p50: f64,
     /// Nine in ten are at most this.
-    pub(crate) p90: Option<f64>,
+    pub p90: Option<f64>,
     /// 99 in a hundred are at most this.
-    pub(crate) p99: Option<f64>,
+    pub p99: Option<f64>,
     /// Calls that were measured.
-    pub(crate) calls: usize,
+    pub calls: usize,
 }
 
 /// A figure with what it is about.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct Record {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
     /// Grains the store was loaded with.
-    pub(crate) grains: usize,
+    pub grains: usize,
     /// Which round, from 1.
-    pub(crate) pass: usize,
+    pub pass: usize,
     /// Whose.
-    pub(crate) peer: &'static str,
+    pub peer: String,
     /// What was done.
-    pub(crate) work: &'static str,
+    pub work: String,
     /// What is counted.
-    pub(crate) unit: Unit,
+    pub unit: Unit,
     /// The figure.
-    pub(crate) figure: Figure,
+    pub figure: Figure,
 }
 
 impl Unit {
     /// Its name in the report.
     #[must_use]
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Micros => "us",
             Self::Millis => "ms",
@@ -75,7 +75,7 @@ impl Unit {
 
     /// Whether a larger figure is the better one.
     #[must_use]
-    pub(crate) fn more_is_better(self) -> bool {
+    pub fn more_is_better(self) -> bool {
         matches!(self, Self::PerSecond | Self::Times)
     }
 }
@@ -83,7 +83,7 @@ impl Unit {
 impl Figure {
     /// A figure measured once.
     #[must_use]
-    pub(crate) fn once(value: f64) -> Self {
+    pub fn once(value: f64) -> Self {
         Self { p50: value, p90: None, p99: None, calls: 1 }
     }
 
@@ -91,7 +91,7 @@ impl Figure {
     ///
     /// # Errors
     /// For no times at all.
-    pub(crate) fn micros(times: Vec<Duration>) -> Result<Self> {
+    pub fn micros(times: Vec<Duration>) -> Result<Self> {
         Self::of(times, 1e6)
     }
 
@@ -99,7 +99,7 @@ impl Figure {
     ///
     /// # Errors
     /// For no times at all.
-    pub(crate) fn millis(times: Vec<Duration>) -> Result<Self> {
+    pub fn millis(times: Vec<Duration>) -> Result<Self> {
         Self::of(times, 1e3)
     }
 
@@ -120,7 +120,7 @@ impl Figure {
 ///
 /// # Errors
 /// The call's.
-pub(crate) fn time_calls(
+pub fn time_calls(
     calls: usize,
     least: usize,
     patience: Duration,
@@ -141,13 +141,13 @@ pub(crate) fn time_calls(
 
 /// `count` in `time`, as a rate a second.
 #[must_use]
-pub(crate) fn rate(count: usize, time: Duration) -> f64 {
+pub fn rate(count: usize, time: Duration) -> f64 {
     real(count) / time.as_secs_f64()
 }
 
 /// A count as a number to divide; exact far beyond any count here.
 #[must_use]
-pub(crate) fn real(count: usize) -> f64 {
+pub fn real(count: usize) -> f64 {
     u32::try_from(count).map_or(f64::INFINITY, f64::from)
 }
 

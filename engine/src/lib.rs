@@ -135,7 +135,7 @@ pub use read::query::{
 };
 pub use read::read_log::ReadsDestination;
 pub use read::state_changes::SupersedePreview;
-pub use rules::policy::{AppliedRule, PolicyExplanation, PolicyProtector, explain};
+pub use rules::policy::{AppliedRule, PolicyExplanation, PolicyProtector, RuleResult, explain};
 pub use rules::preset::{
     Action, EncryptionScope, Preset, PresetRule, RuleSet, SensitivityLevel, Setting, Settings,
 };
@@ -144,7 +144,7 @@ pub use search::texts::ObserverDomain;
 pub use search::vectors::VectorSpaceStats;
 pub use state::audit::{
     AuditEntry, AuditSegment, AuditedCall, AuditedStream, Checkpoint, ErasedConsent, ImportSummary,
-    ReadLogSummary, RuleResult,
+    ReadLogSummary,
 };
 pub use state::powers::Power;
 pub use state::session_options::SessionOptions;

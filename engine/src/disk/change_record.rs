@@ -17,7 +17,7 @@ use crate::disk::truth_tables::{TableKey, TruthTable};
 /// | 0 | version, 1 |
 /// | 1.. | rows: number of the table (1), length of the key (u16), key, length of the value (u32), value |
 ///
-/// The length `ffffffff` says that the row was removed. Rows are in the order in which they were written.
+/// The length `ffffffff` says that the row was removed, and with an empty key that the table was created. Rows are in the order in which they were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChangeRecord(Vec<u8>);
 
@@ -31,6 +31,14 @@ impl Default for ChangeRecord {
 }
 
 impl ChangeRecord {
+    /// Adds a table, which may have no rows.
+    ///
+    /// # Errors
+    /// None.
+    pub(crate) fn push_table(&mut self, table: TruthTable) -> Result<()> {
+        self.push(table, TableKey::Bytes(&[]), None)
+    }
+
     /// Adds a row.
     ///
     /// # Errors

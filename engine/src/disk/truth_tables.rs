@@ -4,6 +4,7 @@
 //! Knows keys and bytes, not what they mean.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use grainstore_index::Sequence;
 use redb::{Key, ReadableTable, Table, TableDefinition, TableHandle, Value, WriteTransaction};
@@ -249,12 +250,14 @@ fn misfit() -> Error {
 /// The tables of the truth in a write transaction, opened when they are first used.
 pub(crate) struct OpenTables<'t> {
     txn: &'t WriteTransaction,
+    /// The tables there were when the transaction first looked.
+    names: OnceCell<BTreeSet<String>>,
     open: [OnceCell<OpenTable<'t>>; TruthTable::ALL.len()],
 }
 
 impl<'t> OpenTables<'t> {
     pub(crate) fn new(txn: &'t WriteTransaction) -> Self {
-        Self { txn, open: Default::default() }
+        Self { txn, names: OnceCell::new(), open: Default::default() }
     }
 
     /// Writes a row, or removes it if `value` is `None`. Returns `true` if there was one, after `former` was
@@ -327,10 +330,18 @@ impl<'t> OpenTables<'t> {
         if open.is_some() {
             return Ok(open);
         }
-        match self.txn.list_tables()?.any(|listed| listed.name() == table.name()) {
+        match self.names()?.contains(table.name()) {
             true => self.opened(table).map(Some),
             false => Ok(None),
         }
+    }
+
+    fn names(&self) -> Result<&BTreeSet<String>> {
+        if let Some(names) = self.names.get() {
+            return Ok(names);
+        }
+        let names = self.txn.list_tables()?.map(|table| table.name().to_owned()).collect();
+        Ok(self.names.get_or_init(|| names))
     }
 
     fn opened(&self, table: TruthTable) -> Result<&OpenTable<'t>> {

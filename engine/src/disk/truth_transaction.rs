@@ -3,6 +3,7 @@
 //! It keeps the sums of an encrypted store, and its seal, and makes the change record of the commit for whoever
 //! follows. Knows rows, not the operations that write them.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -43,6 +44,15 @@ pub(crate) struct TruthTransaction {
     txn: WriteTransaction,
     vault: Vault,
     observer: CommitObserver,
+    /// What was written, until it is committed.
+    written: RefCell<Written>,
+}
+
+#[derive(Default)]
+struct Written {
+    record: Option<ChangeRecord>,
+    /// The last slot of the keyring, if it is used for the first time.
+    slot: Option<u32>,
 }
 
 /// The rows of a transaction, open for writing.
@@ -62,7 +72,8 @@ impl TruthTransaction {
     pub(crate) fn begin(db: &Database, vault: &Vault, observer: &CommitObserver) -> Result<Self> {
         let mut txn = db.begin_write()?;
         txn.set_durability(Durability::Immediate)?;
-        Ok(Self { txn, vault: vault.clone(), observer: observer.clone() })
+        let written = RefCell::default();
+        Ok(Self { txn, vault: vault.clone(), observer: observer.clone(), written })
     }
 
     /// Writes the rows of the commit, then what binds them to the others. To be called once; after an error the
@@ -81,10 +92,7 @@ impl TruthTransaction {
             record: self.observer.0.is_some().then(ChangeRecord::default),
         };
         let changed = change(&mut rows)?;
-        let record = rows.finish()?;
-        if let (Some(take), Some(record)) = (&self.observer.0, record) {
-            take(&record)?;
-        }
+        self.written.replace(rows.finish()?);
         Ok(changed)
     }
 
@@ -93,10 +101,12 @@ impl TruthTransaction {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn commit(self) -> Result<()> {
-        let keyring = self.vault.keyring();
-        let slot = keyring.and_then(|keyring| keyring.unrecorded_slot());
+        let Written { record, slot } = self.written.into_inner();
+        if let (Some(take), Some(record)) = (&self.observer.0, record) {
+            take(&record)?;
+        }
         self.txn.commit()?;
-        match (slot, keyring) {
+        match (slot, self.vault.keyring()) {
             (Some(slot), Some(keyring)) => keyring.record_slot(slot),
             _ => Ok(()),
         }
@@ -175,8 +185,9 @@ impl<'t> RowWriter<'t> {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn create(&self, table: TruthTable) -> Result<()> {
-        self.tables.create(table)
+    pub(crate) fn create(&mut self, table: TruthTable) -> Result<()> {
+        self.tables.create(table)?;
+        self.record.as_mut().map_or(Ok(()), |record| record.push_table(table))
     }
 
     /// Opens a table that is none of the truth, and is deleted before the commit.
@@ -276,17 +287,20 @@ impl<'t> RowWriter<'t> {
         if let (Some(summed), Some(value)) = (summed, value) {
             key.with_bytes(|key| sums.toggle(summed, key, value));
         }
-        if let Some(record) = record {
+        if let Some(record) = record.as_mut().filter(|_| existed || value.is_some()) {
             record.push(table, key, value)?;
         }
         Ok(existed)
     }
 
     /// Writes what binds the rows to each other: the last slot of the keyring that is in use, the sums and the
-    /// seal. Returns the record.
-    fn finish(mut self) -> Result<Option<ChangeRecord>> {
-        let Some(keyring) = self.vault.keyring() else { return Ok(self.record) };
-        if let Some(slot) = keyring.unrecorded_slot() {
+    /// seal.
+    fn finish(mut self) -> Result<Written> {
+        let Some(keyring) = self.vault.keyring() else {
+            return Ok(Written { record: self.record, slot: None });
+        };
+        let slot = keyring.unrecorded_slot();
+        if let Some(slot) = slot {
             self.put(TruthTable::Meta, layout::META_SLOTS, &slot.to_be_bytes())?;
         }
         let before = self.get(TruthTable::Meta, layout::META_ROW_SUMS)?;
@@ -299,6 +313,6 @@ impl<'t> RowWriter<'t> {
         if head != sealed {
             self.put(TruthTable::Audit, layout::AUDIT_HEAD, &sealed)?;
         }
-        Ok(self.record)
+        Ok(Written { record: self.record, slot })
     }
 }

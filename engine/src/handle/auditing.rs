@@ -9,7 +9,7 @@ use grainstore_format::{ContentAddress, Envelope};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::pending::Pending;
 use crate::handle::session::{Session, StoredGrain};
-use crate::rules::policy::PolicyRule;
+use crate::rules::policy::{PolicyRule, RuleResult};
 use crate::rules::preset::RuleRefusal;
 use crate::state::audit::BufferAction;
 use crate::state::audit::{AuditOperation, AuditRecord};
@@ -143,6 +143,7 @@ impl Session {
             refused: true,
             refused_by: None,
             rules: vec![refusal.id],
+            results: vec![RuleResult::Fail],
             code: Some(ErrorKind::Policy.code()),
             ..AuditRecord::new(AuditOperation::Read, Vec::new())
         });
@@ -178,6 +179,7 @@ impl Session {
         Box::new(AuditRecord {
             refused: true,
             rules: vec![rule.info().name],
+            results: vec![RuleResult::Fail],
             claimed_kid: claimed,
             ..record
         })

@@ -21,7 +21,9 @@ use crate::handle::upgrade::format_of;
 use crate::rules::preset::{Preset, RuleSet, StoredRules};
 use crate::search::texts::TextSettings;
 use crate::state::audit::append_audit;
-use crate::state::audit::{AuditHashChain, AuditOperation, AuditRecord, OpenSegment};
+use crate::state::audit::{
+    AuditEntry, AuditHashChain, AuditOperation, AuditRecord, MAX_SEGMENT_ENTRIES, OpenSegment,
+};
 
 /// Writes the tables, the format stamp and the genesis entry of a new store.
 pub(crate) fn initialize(
@@ -49,7 +51,8 @@ pub(crate) fn initialize(
             meta(layout::META_PRESET, &seal_rules(&StoredRules::of(preset))?)?;
         }
         let genesis = AuditRecord::new(AuditOperation::Create, Vec::new());
-        let policy_set = StoredRules::of(options.preset.unwrap_or_default()).policy_set()?;
+        let policy_set =
+            StoredRules::of(options.preset.unwrap_or_default()).rules()?.policy_set()?;
         let mut chain = AuditHashChain::genesis(store_id, *audit_key)
             .with_vault(vault.clone())
             .in_segment(None, policy_set);
@@ -111,6 +114,30 @@ pub(crate) fn resolve_compression(
     let row = said.then_some(layout::COMPRESSION_SCHEME.as_slice());
     set_meta(db, vault, options, (layout::META_COMPRESSION, row))?;
     Ok(said)
+}
+
+/// Returns where the open segment of the audit log began: by its row, or where that is damaged by the entries. `None`
+/// if no segment was begun.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if neither tells; `ERR_IO`.
+pub(crate) fn open_segment(db: &Database) -> Result<Option<OpenSegment>> {
+    let txn = db.begin_read()?;
+    let row = txn.open_table(layout::META)?.get(layout::META_SEGMENT)?;
+    let damaged = match row.map(|row| OpenSegment::open(row.value())) {
+        None => return Ok(None),
+        Some(Ok(open)) => return Ok(Some(open)),
+        Some(Err(damaged)) => damaged,
+    };
+    let audit = txn.open_table(layout::AUDIT)?;
+    let most = usize::try_from(MAX_SEGMENT_ENTRIES).unwrap_or(usize::MAX);
+    for row in audit.range(..layout::AUDIT_HEAD)?.rev().take(most) {
+        let entry = AuditEntry::decode(row?.1.value())?;
+        if let Some(start) = entry.segment {
+            return Ok(Some(OpenSegment { start, first: entry.sequence, since: entry.time }));
+        }
+    }
+    Err(damaged)
 }
 
 /// Returns the rules of the store, and refuses options that name another preset.
@@ -181,11 +208,7 @@ pub(crate) fn read_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> 
     let cursor_key = Secret::new(derived("grainstore-cursor-v1").into());
     let token_key = Secret::new(derived("grainstore-cal-token-v1").into());
     let switch = CalSwitch::of_row(row(layout::META_CAL)?.as_deref());
-    let segment = row(layout::META_SEGMENT)?.map(|row| OpenSegment::open(&row)).transpose()?;
-    let policy_set = stored_rules(&meta)?.policy_set()?;
-    let chain = AuditHashChain::from_head(head, key)
-        .with_vault(vault.clone())
-        .in_segment(segment, policy_set);
+    let chain = AuditHashChain::from_head(head, key).with_vault(vault.clone());
     Ok(StoreMeta { cursor_key, token_key, switch, chain })
 }
 

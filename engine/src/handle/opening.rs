@@ -6,26 +6,28 @@ use std::sync::{Arc, PoisonError};
 use grainstore_cal::WriteQuotas;
 use grainstore_format::EpochMs;
 use redb::backends::InMemoryBackend;
-use redb::{Builder, Database, StorageBackend};
+use redb::{Builder, Database, ReadableDatabase, StorageBackend};
 
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::base::sync::mpsc::sync_channel;
 use crate::base::sync::{Mutex, RwLock, thread};
 use crate::disk::database::{DatabaseFile, DatabaseHandle, DatabaseOptions};
 use crate::disk::directory;
+use crate::disk::layout;
 use crate::disk::overlay::OverlayFile;
 use crate::disk::row_sums::SummedTable;
+use crate::disk::truth_transaction::CommitObserver;
 use crate::disk::vault::Vault;
 use crate::handle::cal_switch::SharedCalSwitch;
 use crate::handle::inner::{Running, StoreInner};
 use crate::handle::meta::{
-    StoreIdentity, StoreMeta, check_seal, initialize, load_rules, open_vault, read_meta,
-    resolve_compression, resolve_text_settings,
+    StoreIdentity, StoreMeta, check_seal, initialize, load_rules, open_segment, open_vault,
+    read_meta, resolve_compression, resolve_text_settings,
 };
 use crate::handle::options::OpenOptions;
 use crate::handle::prepared_statements::PreparedStatements;
 use crate::handle::store::Store;
-use crate::handle::upgrade::upgrade;
+use crate::handle::upgrade::{format_of, upgrade};
 use crate::rules::preset::{ActiveRules, RuleSet};
 use crate::search::embed::WakeWriter;
 use crate::search::retrieval::Retrieval;
@@ -116,8 +118,9 @@ impl Store {
         let start = |index: Database| {
             let vault = open_vault(path, options)?;
             let db = truth_to_read(path, &opening)?;
-            // In memory: the rows of an earlier format are bound in another way in an encrypted store.
-            let upgrades = vault.keyring().is_some();
+            // In memory: the rows of format 1 are bound in another way in an encrypted store.
+            let format = format_of(&db.begin_read()?)?;
+            let upgrades = vault.keyring().is_some() && format < layout::FIRST_FORMAT_WITH_SEAL;
             let settings = StoreSettings::of(&db, &vault, options, upgrades)?;
             let db = DatabaseHandle::in_memory(db);
             let index = DatabaseHandle::in_memory(index);
@@ -143,7 +146,10 @@ impl Store {
     fn start(parts: StoreParts, path: &Path, created: bool, options: &OpenOptions) -> Result<Self> {
         let StoreParts { db, index, settings, opening, lock } = parts;
         let StoreSettings { meta, wording, rules, vault } = settings;
-        let db = db.with_vault(vault.clone()).with_observer(options.observer.clone());
+        // What is read only changes in memory.
+        let observer =
+            if options.read_only { CommitObserver::default() } else { options.observer.clone() };
+        let db = db.with_vault(vault.clone()).with_observer(observer);
         let index = index.with_vault(vault);
         let StoreMeta { cursor_key, token_key, switch, chain } = meta;
         let notes = Arc::new(ReadNotes::default());
@@ -335,11 +341,12 @@ impl StoreSettings {
     fn of(db: &Database, vault: &Vault, options: &OpenOptions, upgrades: bool) -> Result<Self> {
         let mut meta = read_meta(db, vault, options)?;
         check_seal(db, vault)?;
+        let rules = load_rules(db, options)?;
+        meta.chain = meta.chain.in_segment(open_segment(db)?, rules.policy_set()?);
         if upgrades {
             upgrade(db, &mut meta, options)?;
         }
         let wording = resolve_text_settings(db, vault, options)?;
-        let rules = load_rules(db, options)?;
         let vault = vault.clone().with_compression(resolve_compression(db, vault, options)?);
         Ok(Self { meta, wording, rules, vault })
     }

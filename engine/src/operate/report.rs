@@ -282,6 +282,8 @@ impl Session {
         entry.reason = entry.reason.filter(|_| !hidden);
         // The actor is a pseudonym to others, and a key would name who it is.
         entry.kid = None;
+        // These tell of the rest of the store.
+        (entry.segment, entry.latency_ms) = (None, 0);
         let told = u64::try_from(seen.len()).unwrap_or(u64::MAX);
         entry.call = entry.call.filter(|call| {
             // A count above the number of shown grains would reveal the others.

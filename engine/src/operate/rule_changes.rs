@@ -104,7 +104,7 @@ impl Writer {
         };
         let RuleChange { kept, rules, loosened, added } = change;
         let row = if refused { None } else { Some(seal_rules(&kept)?) };
-        let policy_set = kept.policy_set()?;
+        let policy_set = rules.policy_set()?;
         self.write_audit_record(record, |rows| {
             if let Some(row) = &row {
                 rows.put(TruthTable::Meta, layout::META_PRESET, row)?;

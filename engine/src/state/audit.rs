@@ -28,7 +28,7 @@ use crate::disk::layout::{self, AuditHead, RowKey, UserToken};
 use crate::disk::truth_tables::TruthTable;
 use crate::disk::truth_transaction::RowWriter;
 use crate::disk::vault::{EncryptionKey, Vault};
-use crate::rules::policy::PolicyRule;
+use crate::rules::policy::{PolicyRule, RuleResult};
 use crate::rules::preset;
 use crate::state::powers::Power;
 
@@ -80,8 +80,8 @@ pub(crate) struct AuditRecord {
     pub(crate) began: Option<EpochMs>,
     /// Code of the error that a refusal was answered with.
     pub(crate) code: Option<&'static str>,
-    /// True if the last rule refused because a signature could not be checked.
-    pub(crate) unchecked: bool,
+    /// What each of the rules came to, in their order, if that is known.
+    pub(crate) results: Vec<RuleResult>,
 }
 
 impl AuditRecord {
@@ -106,44 +106,7 @@ impl AuditRecord {
             consent: None,
             began: None,
             code: None,
-            unchecked: false,
-        }
-    }
-
-    /// What each of its rules came to, in order.
-    fn results(&self) -> impl Iterator<Item = RuleResult> {
-        let last = self.rules.len().saturating_sub(1);
-        (0..self.rules.len()).map(move |place| {
-            match (place == last && self.refused, self.unchecked) {
-                (false, _) => RuleResult::Pass,
-                (true, false) => RuleResult::Fail,
-                (true, true) => RuleResult::Error,
-            }
-        })
-    }
-}
-
-/// What a rule came to in a decision, in an entry of [`Session::audit`](crate::Session::audit).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "UPPERCASE")]
-#[non_exhaustive]
-pub enum RuleResult {
-    /// It was satisfied, or did not apply.
-    Pass,
-    /// It refused.
-    Fail,
-    /// It could not be evaluated, and so refused.
-    Error,
-}
-
-impl RuleResult {
-    const ALL: [Self; 3] = [Self::Pass, Self::Fail, Self::Error];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Pass => "PASS",
-            Self::Fail => "FAIL",
-            Self::Error => "ERROR",
+            results: Vec::new(),
         }
     }
 }
@@ -294,7 +257,7 @@ pub struct AuditEntry {
     /// refused. Rules of the store's preset are listed if they refuse; in `preset_changed` the ones that were
     /// loosened; in `cal_switch` the enabled level of CAL.
     pub rules: Vec<String>,
-    /// What each of `rules` came to, in their order: in a refusal. Otherwise all passed.
+    /// What each of `rules` came to, in their order: in a refusal by policies of grains or rules of the store.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<RuleResult>,
     /// Code of the error that a refusal was answered with.
@@ -495,10 +458,10 @@ impl AuditHashChain {
         }
         if !record.rules.is_empty() {
             entry.insert("rules".to_owned(), Value::from(record.rules.clone()));
-            if record.refused {
-                let results = record.results().map(|result| Value::from(result.name()));
-                entry.insert("results".to_owned(), Value::Array(results.collect()));
-            }
+        }
+        if !record.results.is_empty() {
+            let results = record.results.iter().map(|result| Value::from(result.name()));
+            entry.insert("results".to_owned(), Value::Array(results.collect()));
         }
         if let Some(code) = record.code {
             entry.insert("code".to_owned(), Value::from(code));
@@ -641,10 +604,7 @@ impl AuditEntry {
             rules: list("rules").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
             results: list("results")
                 .iter()
-                .map(|name| {
-                    let known = RuleResult::ALL.into_iter();
-                    known.clone().find(|of| Some(of.name()) == name.as_str()).ok_or_else(damaged)
-                })
+                .map(|name| name.as_str().and_then(RuleResult::from_name).ok_or_else(damaged))
                 .collect::<Result<_>>()?,
             code: entry.get("code").and_then(Value::as_str).map(str::to_owned),
             latency_ms: match entry.get("latency_ms") {
@@ -852,22 +812,22 @@ mod tests {
     #[test]
     fn a_refusal_says_what_each_rule_came_to_and_how_long_it_took() {
         let mut chain = AuditHashChain::genesis(&[1; 16], [2; 32]);
-        let refused = |unchecked| AuditRecord {
+        let refused = |last| AuditRecord {
             rules: vec!["timed", "locked"],
+            results: vec![RuleResult::Pass, last],
             code: Some("ERR_INVALIDATION_DENIED"),
             began: Some(EpochMs::new(2)),
-            unchecked,
             ..record(None)
         };
-        for (unchecked, last) in [(false, RuleResult::Fail), (true, RuleResult::Error)] {
-            let (_, bytes) = chain.append(&refused(unchecked), EpochMs::new(5));
+        for last in [RuleResult::Fail, RuleResult::Error] {
+            let (_, bytes) = chain.append(&refused(last), EpochMs::new(5));
             let entry = AuditEntry::decode(&bytes).unwrap();
             assert_eq!(entry.results, [RuleResult::Pass, last]);
             assert_eq!(entry.code.as_deref(), Some("ERR_INVALIDATION_DENIED"));
             assert_eq!(entry.latency_ms, 3);
         }
         // The clock went back, and nothing was refused.
-        let done = AuditRecord { refused: false, ..refused(false) };
+        let done = AuditRecord { refused: false, results: Vec::new(), ..refused(RuleResult::Fail) };
         let (_, bytes) = chain.append(&done, EpochMs::new(1));
         let entry = AuditEntry::decode(&bytes).unwrap();
         assert_eq!((entry.results, entry.latency_ms), (Vec::new(), 0));
@@ -876,7 +836,7 @@ mod tests {
             b"\xa4code\xb7ERR_INVALIDATION_DENIED",
             b"\xaalatency_ms\x03",
         ];
-        let (_, bytes) = chain.append(&refused(false), EpochMs::new(5));
+        let (_, bytes) = chain.append(&refused(RuleResult::Fail), EpochMs::new(5));
         for shown in golden {
             assert!(bytes.windows(shown.len()).any(|window| window == shown), "{bytes:02x?}");
         }

@@ -26,7 +26,7 @@ use crate::{
     SessionOptions, Store,
 };
 
-/// The rows of each table that has any.
+/// The rows of each table.
 type Rows = BTreeMap<String, Vec<(Vec<u8>, Vec<u8>)>>;
 
 fn rows_of(db: &Database) -> Rows {
@@ -34,9 +34,9 @@ fn rows_of(db: &Database) -> Rows {
     let mut tables = Rows::new();
     for name in table_names(&txn).unwrap() {
         let mut table = open_table(&txn, &name).unwrap().unwrap().rows;
+        let rows = tables.entry(name).or_default();
         while table.next().unwrap() {
-            let row = (table.key().to_vec(), table.value().to_vec());
-            tables.entry(name.clone()).or_default().push(row);
+            rows.push((table.key().to_vec(), table.value().to_vec()));
         }
     }
     tables

@@ -56,6 +56,10 @@ impl ChangeRecord {
         let mut tables = OpenTables::new(txn);
         for row in self.rows() {
             let (table, key, value) = row?;
+            if key.is_empty() && value.is_none() {
+                tables.create(table)?;
+                continue;
+            }
             let key = table.key(key).ok_or_else(damaged)?;
             tables.set(table, key, value, |_| {})?;
         }

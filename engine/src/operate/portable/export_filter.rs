@@ -8,6 +8,7 @@ use grainstore_index::Sequence;
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::handle::session::Session;
+use crate::rules::policy::RuleResult;
 use crate::rules::preset::{Action, ProcessingBasis, RuleFacts, RuleSet};
 use crate::state::audit::{AuditOperation, AuditRecord};
 use crate::state::basis::resolve_basis;
@@ -141,11 +142,19 @@ impl<'e> ExportFilter<'e> {
             return self.session.audit_operation(AuditOperation::Export, Vec::new());
         }
         let exception = is_exception.then_some(ACCESS_REQUEST);
+        let rules: Vec<_> = exception.into_iter().chain(self.refused_by).collect();
+        // Every one of them kept a grain from going.
+        let results = match is_exception {
+            true => Vec::new(),
+            false => vec![RuleResult::Fail; rules.len()],
+        };
+        let is_answered = !is_exception && left == 0;
         self.session.store().record_audit(AuditRecord {
             actor: self.session.options().actor.clone(),
             refused: !is_exception,
-            code: (!is_exception).then_some(ErrorKind::Policy.code()),
-            rules: exception.into_iter().chain(self.refused_by).collect(),
+            code: is_answered.then_some(ErrorKind::Policy.code()),
+            rules,
+            results,
             ..AuditRecord::new(AuditOperation::Export, self.named)
         })?;
         let Some((address, why)) = self.first_refusal.filter(|_| left == 0) else { return Ok(()) };

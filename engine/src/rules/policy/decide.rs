@@ -4,7 +4,7 @@
 //! applied on the way are recorded in order.
 
 use super::facts::{PolicyAction, PolicyAttempt, PolicyFacts, ProtectionLink, Protector};
-use super::rules::PolicyRule;
+use super::rules::{PolicyRule, RuleResult};
 use super::same_did;
 use super::terms::{PolicyMode, PolicyScope, PolicyTerms};
 
@@ -26,6 +26,16 @@ impl PolicyDecision {
     /// Returns the refusing rule, if there is one.
     pub(crate) fn refusal(&self) -> Option<PolicyRule> {
         self.rules.last().copied().filter(|rule| !rule.info().passes)
+    }
+
+    /// Returns what each rule came to, for the audit log: see [`PolicyRule::result`].
+    pub(crate) fn results(
+        &self,
+        is_unchecked: bool,
+        signatures_open_locks: bool,
+    ) -> Vec<RuleResult> {
+        let rules = self.rules.iter();
+        rules.map(|rule| rule.result(is_unchecked, signatures_open_locks)).collect()
     }
 
     /// Returns the names of the rules, for the audit log.

@@ -38,6 +38,7 @@ pub(crate) use proofs::{
     Proofs, verified_cosigners, verify_call_signature, verify_supersession_auth,
 };
 pub(crate) use rules::PolicyRule;
+pub use rules::RuleResult;
 pub(crate) use terms::PolicyTerms;
 pub(crate) use warnings::{can_cause_warning as may_be_doubted, policy_warnings as doubts};
 

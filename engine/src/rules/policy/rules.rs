@@ -1,5 +1,7 @@
 //! The table of rules: name in the audit log, outcome and reason.
 
+use serde::Serialize;
+
 /// Declares the rules once: variant, outcome, name, description, section of OMS.
 macro_rules! rules {
     ($($variant:ident $outcome:ident $name:literal $text:literal $section:literal;)+) => {
@@ -34,9 +36,53 @@ impl PolicyRule {
         matches!(self, Self::LockedSigned | Self::Quorum | Self::Delegated)
     }
 
+    /// Returns what the rule came to; `is_unchecked` says that a signature given could not be checked, and
+    /// `signatures_open_locks` that one would have opened a lock.
+    pub(crate) fn result(self, is_unchecked: bool, signatures_open_locks: bool) -> RuleResult {
+        let waits_for_signature = match self {
+            Self::NotDelegated | Self::NoQuorum | Self::LiftNotSigned => true,
+            Self::Locked => signatures_open_locks,
+            _ => false,
+        };
+        match (self.info().passes, is_unchecked && waits_for_signature) {
+            (true, _) => RuleResult::Pass,
+            (false, false) => RuleResult::Fail,
+            (false, true) => RuleResult::Error,
+        }
+    }
+
     /// Returns the rule of this name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|rule| rule.info().name == name)
+    }
+}
+
+/// What a rule came to in a decision, in an entry of [`Session::audit`](crate::Session::audit).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+#[non_exhaustive]
+pub enum RuleResult {
+    /// It was satisfied, or did not apply.
+    Pass,
+    /// It refused.
+    Fail,
+    /// It could not be evaluated, and so refused.
+    Error,
+}
+
+impl RuleResult {
+    /// Its name in an audit entry.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "PASS",
+            Self::Fail => "FAIL",
+            Self::Error => "ERROR",
+        }
+    }
+
+    /// Returns the result of this name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        [Self::Pass, Self::Fail, Self::Error].into_iter().find(|result| result.name() == name)
     }
 }
 

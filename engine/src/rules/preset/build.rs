@@ -2,7 +2,6 @@
 //! names what a change loosens.
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::builtin::Preset;
 use super::file::{RuleFile, invalid_rule_file};
@@ -67,12 +66,6 @@ impl StoredRules {
     /// Never, for what was read from a file.
     pub(crate) fn to_json(&self) -> Result<Vec<u8>> {
         serde_json::to_vec(self).map_err(|error| damaged_error(&error.to_string()))
-    }
-
-    /// Identifies the rules in the audit log: the first 8 bytes of the SHA-256 of their JSON.
-    pub(crate) fn policy_set(&self) -> Result<[u8; 8]> {
-        let hash: [u8; 32] = Sha256::digest(self.to_json()?).into();
-        Ok(hash.first_chunk::<8>().copied().unwrap_or_default())
     }
 
     /// Decodes the stored JSON.

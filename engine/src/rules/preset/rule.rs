@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 use super::condition::Condition;
 use super::facts::{GrainFields, RuleFacts, SensitivityLevel};
@@ -158,6 +159,18 @@ pub(crate) struct RuleDecision {
 }
 
 impl RuleSet {
+    /// Identifies the rules in the audit log: the first 8 bytes of the SHA-256 of their JSON.
+    ///
+    /// # Errors
+    /// None: every rule has a form in JSON.
+    pub(crate) fn policy_set(&self) -> Result<[u8; 8], Error> {
+        let json = serde_json::to_vec(self).map_err(|error| {
+            Error::new(ErrorKind::Io, format!("the rules have no form in JSON: {error}"))
+        })?;
+        let hash: [u8; 32] = Sha256::digest(json).into();
+        Ok(hash.first_chunk::<8>().copied().unwrap_or_default())
+    }
+
     pub(super) fn new(
         (preset, title): (&str, &str),
         also: Vec<&'static str>,

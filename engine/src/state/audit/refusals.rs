@@ -1,7 +1,7 @@
 //! Rate limit of refusals in the audit log: the first of its kind is written at once, equal ones of one actor
 //! within a minute become one entry with a count, so that a caller cannot grow the log (ruling 57).
 //!
-//! Refusals are equal if actor, operation, grains, rules, CAL error code and claimed key are; the reason is
+//! Refusals are equal if actor, operation, grains, rules and their results, error codes and claimed key are; the reason is
 //! not compared, because the refused caller chooses it. Of an actor with many different refusals in a minute,
 //! the further ones are recorded by operation and rules alone: the first of them with the key it claimed, and
 //! one count for all keys. The counts are in memory: a crash loses counts, but never a first refusal.
@@ -295,7 +295,8 @@ fn bare_kind_of(mut entry: Map) -> Vec<u8> {
 fn count_record(
     CountedRefusal { repeats: more, record, .. }: CountedRefusal,
 ) -> Option<AuditRecord> {
-    (more > 0).then_some(AuditRecord { count: Some(more), ..record })
+    // It tells of many calls, so of no one's latency.
+    (more > 0).then_some(AuditRecord { count: Some(more), began: None, ..record })
 }
 
 fn refusal_key(record: &AuditRecord) -> RefusalKey {
@@ -305,12 +306,15 @@ fn refusal_key(record: &AuditRecord) -> RefusalKey {
         subjects,
         refused_by,
         rules,
+        results,
+        code,
         claimed_kid: claimed,
         call,
         ..
     } = record;
-    let code = call.as_ref().and_then(|call| call.code());
-    let rest = format!("{operation:?} {subjects:?} {refused_by:?} {rules:?} {claimed:?} {code:?}");
+    let call = call.as_ref().and_then(|call| call.code());
+    let how = format!("{rules:?} {results:?} {code:?} {call:?}");
+    let rest = format!("{operation:?} {subjects:?} {refused_by:?} {claimed:?} {how}");
     (actor.clone(), rest)
 }
 

@@ -104,7 +104,10 @@ impl OpenSegment {
     /// Returns `true` if an entry of these rules may belong to it.
     fn takes(&self, sequence: u64, now: EpochMs, policy_set: [u8; 8]) -> bool {
         let age = now.get().saturating_sub(self.since.get());
-        self.start.policy_set == policy_set
+        // A clock that was far ahead when it began must not keep it open.
+        let is_ahead = age < DAY_MS.saturating_neg();
+        !is_ahead
+            && self.start.policy_set == policy_set
             && sequence.saturating_sub(self.first) < MAX_SEGMENT_ENTRIES
             && age < i64::from(MAX_SEGMENT_DAYS).saturating_mul(DAY_MS)
     }
@@ -176,9 +179,10 @@ mod tests {
         let end = 7 + i64::from(MAX_SEGMENT_DAYS) * DAY_MS;
         assert_eq!(appended(&mut chain, end - 1), None);
         assert_eq!(appended(&mut chain, end), begun(2));
-        assert_eq!(appended(&mut chain, 0), None, "the clock went back");
+        assert_eq!(appended(&mut chain, end - DAY_MS), None, "the clock went back");
+        assert_eq!(appended(&mut chain, 0), begun(3), "it was far ahead");
         chain.set_policy_set([4; 8]);
-        assert_eq!(appended(&mut chain, end), Some(AuditSegment { number: 3, policy_set: [4; 8] }));
+        assert_eq!(appended(&mut chain, end), Some(AuditSegment { number: 4, policy_set: [4; 8] }));
         assert_eq!(appended(&mut chain, end), None);
     }
 

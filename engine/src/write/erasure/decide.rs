@@ -12,7 +12,7 @@ use super::erasure_rules;
 use super::retention::{self, RetentionPeriod};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
-use crate::rules::policy::{PolicyRule, PolicyTerms};
+use crate::rules::policy::{PolicyRule, PolicyTerms, RuleResult};
 use crate::rules::preset::ActiveRules;
 use crate::state::view::View;
 
@@ -109,6 +109,19 @@ impl ErasureVerdict {
             self.rules.push(rule);
         }
         Ok(())
+    }
+
+    /// What each of the rules came to, if the erasure is refused.
+    pub(crate) fn results(&self) -> Vec<RuleResult> {
+        let overridden = PolicyRule::RetentionOverridden.info().name;
+        let result = |rule: &&str| match *rule == overridden {
+            true => RuleResult::Pass,
+            false => RuleResult::Fail,
+        };
+        match self.refusal {
+            Some(_) => self.rules.iter().map(result).collect(),
+            None => Vec::new(),
+        }
     }
 
     /// Holds take precedence over all other refusals.

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::{is_withdrawal, stored_grain, with_fields};
-use crate::rules::policy::{PolicyRule, PolicyTerms, Proofs, Protector, review_rule};
+use crate::rules::policy::{PolicyRule, PolicyTerms, Proofs, Protector, RuleResult, review_rule};
 use crate::state::audit::{AuditOperation, AuditRecord};
 use crate::state::consent::parse_basis_address;
 use crate::state::view::{GrainRow, View};
@@ -137,7 +137,8 @@ pub(crate) fn uncleared_review_record(
     conflicts.record(address, ConflictSubject::Verification, why);
     let operation = AuditOperation::SetVerification(VerificationStatus::Verified);
     let rules = vec![rule.info().name];
-    AuditRecord { rules, refused: true, ..author.record(operation, vec![address]) }
+    let results = vec![RuleResult::Fail];
+    AuditRecord { rules, results, refused: true, ..author.record(operation, vec![address]) }
 }
 
 /// Whether the word of a file that the hold of a policy was lifted is not taken: whoever imports could not have
@@ -160,7 +161,9 @@ pub(crate) fn not_lifted(
     let why = format!("lifted in the file, and held here: {}", rule.info().text);
     conflicts.record(address, ConflictSubject::Grain, why);
     let rules = vec![rule.info().name];
-    AuditRecord { rules, refused: true, ..author.record(AuditOperation::LiftHold, vec![address]) }
+    let (results, record) =
+        (vec![RuleResult::Fail], author.record(AuditOperation::LiftHold, vec![address]));
+    AuditRecord { rules, results, refused: true, ..record }
 }
 
 impl<'v> WritePlan<'v> {

@@ -147,12 +147,8 @@ impl WritePlan<'_> {
             let refused_by = gathered.refusing_protector(&decision).map(|(by, _)| by);
             let entry = state_change_record(address, mark, author, decision.names(), true);
             let claimed = proofs.claimed_kid();
-            self.audit.push(AuditRecord {
-                refused_by,
-                claimed_kid: claimed,
-                unchecked: proofs.is_unchecked(),
-                ..entry
-            });
+            let results = decision.results(proofs.is_unchecked(), self.locked_accepts_signature);
+            self.audit.push(AuditRecord { refused_by, claimed_kid: claimed, results, ..entry });
             let verb = if let StateChange::End(_) = mark { "end" } else { action_verb(act) };
             let what = format!("cannot {verb} {address}");
             let denied = self.denial_error(&what, rule, &decision, &gathered, author)?;

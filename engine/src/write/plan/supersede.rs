@@ -7,7 +7,7 @@ use grainstore_index::Sequence;
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::rules::policy::{
-    PolicyAction, PolicyAttempt, PolicyDecision, PolicyRule, Proofs, ProtectionLink,
+    PolicyAction, PolicyAttempt, PolicyDecision, PolicyRule, Proofs, ProtectionLink, RuleResult,
     check_ownership, decide,
 };
 use crate::state::audit::{AuditOperation, AuditRecord};
@@ -99,7 +99,8 @@ impl WritePlan<'_> {
         let signer = new.proofs.signer.as_deref();
         if let Err(error) = self.check_same_parties((old, &row), &new.grain, signer, author) {
             let rule = PolicyRule::WithdrawalByOthers.info();
-            self.audit.push(supersession_record(old, &address, author, vec![rule.name], true));
+            let entry = supersession_record(old, &address, author, vec![rule.name], true);
+            self.audit.push(AuditRecord { results: vec![RuleResult::Fail], ..entry });
             let message = format!("cannot supersede {old}: {error}");
             return Err(Error::new(error.kind(), message));
         }
@@ -122,8 +123,10 @@ impl WritePlan<'_> {
         if let Some(rule) = decision.refusal() {
             let refused_by = gathered.refusing_protector(&decision).map(|(by, _)| by);
             let entry = supersession_record(old, &address, author, decision.names(), true);
-            let (claimed, unchecked) = (new.proofs.claimed_kid(), new.proofs.is_unchecked());
-            self.audit.push(AuditRecord { refused_by, claimed_kid: claimed, unchecked, ..entry });
+            let claimed = new.proofs.claimed_kid();
+            let results =
+                decision.results(new.proofs.is_unchecked(), self.locked_accepts_signature);
+            self.audit.push(AuditRecord { refused_by, claimed_kid: claimed, results, ..entry });
             let what = format!("cannot supersede {old}");
             let denied = self.denial_error(&what, rule, &decision, &gathered, author)?;
             return Err(new.proofs.add_failure_reason(denied));

@@ -9,7 +9,7 @@ use grainstore_index::vectors::{Space, Vector};
 
 use super::{Principal, WritePlan};
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::rules::policy::{PolicyAction, PolicyAttempt, PolicyRule, Proofs, decide};
+use crate::rules::policy::{PolicyAction, PolicyAttempt, PolicyRule, Proofs, RuleResult, decide};
 use crate::search::embed::{Embedding, EmbeddingBatch};
 use crate::state::audit::{AuditOperation, AuditRecord};
 
@@ -84,8 +84,10 @@ impl WritePlan<'_> {
         let refused_by = gathered.refusing_protector(&decision).map(|(by, _)| by);
         let mut rules = decision.names();
         rules.push(PolicyRule::VectorsProtected.info().name);
+        let mut results = decision.results(false, false);
+        results.push(RuleResult::Fail);
         let record = author.record(AuditOperation::Embed, vec![*address]);
-        self.audit.push(AuditRecord { rules, refused: true, refused_by, ..record });
+        self.audit.push(AuditRecord { rules, results, refused: true, refused_by, ..record });
         let what = format!("cannot give vectors to {address}");
         let rule = PolicyRule::VectorsProtected;
         let denied = self.denial_error(&what, rule, &decision, &gathered, author)?;

@@ -177,6 +177,8 @@ fn decide_erasure(
             ErasureVerdict::default()
         }
     };
+    // A sweep says why it erases, and is refused nothing.
+    record.results = if record.rules.is_empty() { verdict.results() } else { Vec::new() };
     record.rules.extend(verdict.rules);
     record.refused = verdict.refusal.is_some();
     record.code = verdict.refusal.as_ref().map(Error::code);

@@ -12,6 +12,8 @@ const SEGMENT: &str = "meta segment";
 #[derive(Default)]
 pub(super) struct SegmentWalk {
     open: Option<(AuditSegment, u64)>,
+    /// True if an entry is missing or damaged since the last segment began: it may have begun another.
+    has_gap: bool,
 }
 
 impl SegmentWalk {
@@ -20,16 +22,22 @@ impl SegmentWalk {
         let place = ProblemLocation::Row(AUDIT, entry.sequence);
         if let Some(begun) = entry.segment {
             let number = self.open.map_or(0, |(open, _)| open.number.saturating_add(1));
-            if begun.number != number {
+            if begun.number != number && !self.has_gap {
                 let detail = format!("it begins segment {}, and {number} is next", begun.number);
                 findings.add(ProblemKind::Audit, place, &detail);
             }
-            self.open = Some((begun, entry.sequence));
+            (self.open, self.has_gap) = (Some((begun, entry.sequence)), false);
         } else if let Some((_, first)) = self.open
             && entry.sequence.saturating_sub(first) == MAX_SEGMENT_ENTRIES
+            && !self.has_gap
         {
             findings.add(ProblemKind::Audit, place, "its segment has too many entries");
         }
+    }
+
+    /// Passes over an entry that cannot be read.
+    pub(super) fn skip(&mut self) {
+        self.has_gap = true;
     }
 
     /// Compares the last segment with the row of the one that is open.
@@ -43,7 +51,7 @@ impl SegmentWalk {
         let Some(kept) = findings.value_or_problem(ProblemKind::Audit, place, kept)? else {
             return Ok(());
         };
-        if kept.map(|open| (open.start, open.first)) != self.open {
+        if kept.map(|open| (open.start, open.first)) != self.open && !self.has_gap {
             findings.add(ProblemKind::Audit, place, "it is not the last segment of the audit log");
         }
         Ok(())

@@ -169,8 +169,8 @@ pub mod limits {
     pub use crate::read::history::{HISTORY_TIMEOUT, MAX_HISTORY_BYTES, MAX_VERSIONS};
     pub use crate::read::query::{MAX_PAGE, MAX_PAGE_BYTES};
     pub use crate::state::application::{
-        MAX_APPLICATION_BYTES, MAX_BLOB_BYTES, MAX_KEY_BYTES, MAX_ROW_CHANGE_BYTES, MAX_ROW_CHANGES,
-        MAX_ROW_PAGE, MAX_ROW_PAGE_BYTES, MAX_VALUE_BYTES,
+        MAX_APPLICATION_BYTES, MAX_BLOB_BYTES, MAX_KEY_BYTES, MAX_ROW_CHANGE_BYTES,
+        MAX_ROW_CHANGES, MAX_ROW_PAGE, MAX_ROW_PAGE_BYTES, MAX_VALUE_BYTES,
     };
     pub use crate::write::access_counters::ACCESS_AGE_MS;
     pub use crate::write::plan::MAX_CONFLICTS;

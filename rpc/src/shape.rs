@@ -9,7 +9,7 @@ use grainstore::format::{
     Blob, Did, Envelope, Header, OfflineResolver, SignatureVerdict, SigningKey, sign,
 };
 use grainstore::{
-    AccessCounts, ContentAddress, EpochMs, EraseOutcome, Grain, GrainState, PutOutcome, Session,
+    AccessCounts, ApplicationCounts, ContentAddress, EpochMs, EraseOutcome, Grain, GrainState, PutOutcome, Session,
     StoredGrain,
 };
 use serde::Serialize;
@@ -350,6 +350,11 @@ pub fn erased(erasure: &EraseOutcome) -> Value {
         "scrubbed": erasure.scrubbed,
         "certificate": erasure.certificate,
     });
+    if erasure.application != ApplicationCounts::default()
+        && let Some(fields) = told.as_object_mut()
+    {
+        fields.insert("application".to_owned(), json!(erasure.application));
+    }
     for (name, error) in [("refusal", &erasure.refusal), ("scrub_failure", &erasure.scrub_failure)]
     {
         if let (Some(error), Some(fields)) = (error, told.as_object_mut()) {

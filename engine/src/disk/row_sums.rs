@@ -65,16 +65,17 @@ impl SummedTable {
     ];
 
     /// Those of what lies beside the log for applications.
-    pub(crate) const OF_APPLICATIONS: [Self; 3] =
-        [Self::Blobs, Self::ApplicationRows, Self::Owned];
+    pub(crate) const OF_APPLICATIONS: [Self; 3] = [Self::Blobs, Self::ApplicationRows, Self::Owned];
     /// How many there were in format 2: the first of them.
     const IN_FORMAT_2: usize = 12;
 
     /// Those that are checked when a store is opened. Vectors, and what lies there for applications, are checked
     /// when they are first read.
     pub(crate) fn at_opening() -> impl Iterator<Item = Self> {
-        let is_later =
-            |table: &Self| matches!(table, Self::Vectors | Self::VectorRows) || Self::OF_APPLICATIONS.contains(table);
+        let is_later = |table: &Self| {
+            matches!(table, Self::Vectors | Self::VectorRows)
+                || Self::OF_APPLICATIONS.contains(table)
+        };
         Self::ALL.into_iter().filter(move |table| !is_later(table))
     }
 

@@ -138,7 +138,8 @@ impl Vault {
         body: &[u8],
         encryption_key: &EncryptionKey,
     ) -> Result<Vec<u8>> {
-        let compresses = self.compresses && row.may_be_compressed() && body.len() <= MAX_FRAME_BYTES;
+        let compresses =
+            self.compresses && row.may_be_compressed() && body.len() <= MAX_FRAME_BYTES;
         let shorter = if compresses { compress(body) } else { None };
         let compressed = shorter.is_some();
         let body = shorter.as_deref().unwrap_or(body);

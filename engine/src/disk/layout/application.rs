@@ -212,10 +212,7 @@ impl BlobHead {
         let [VERSION, rest @ ..] = body else { return Err(damaged()) };
         let (address, bytes) = rest.split_first_chunk::<32>().ok_or_else(damaged)?;
         let bytes: [u8; 8] = bytes.try_into().map_err(|_| damaged())?;
-        Ok(Self {
-            address: ContentAddress::from_bytes(*address),
-            bytes: u64::from_be_bytes(bytes),
-        })
+        Ok(Self { address: ContentAddress::from_bytes(*address), bytes: u64::from_be_bytes(bytes) })
     }
 
     /// Number of its chunks.

@@ -54,10 +54,7 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY` for a row that is damaged, or not of this key; `ERR_ERASED` if its key was destroyed;
     /// `ERR_IO`.
-    pub(crate) fn application_row(
-        &self,
-        key: &[u8],
-    ) -> Result<Option<(RowOwner, ApplicationRow)>> {
+    pub(crate) fn application_row(&self, key: &[u8]) -> Result<Option<(RowOwner, ApplicationRow)>> {
         let Some(table) = self.keyed(layout::APPLICATION_ROWS)? else { return Ok(None) };
         let row = table.get(key)?;
         row.map(|row| self.open_application_row(key, row.value())).transpose()

@@ -85,8 +85,7 @@ type Table<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 
 #[test]
 fn who_changes_rows_without_the_key_is_found_out() {
-    let tables =
-        [layout::BLOBS, layout::BLOB_CHUNKS, layout::APPLICATION_ROWS, layout::OWNED];
+    let tables = [layout::BLOBS, layout::BLOB_CHUNKS, layout::APPLICATION_ROWS, layout::OWNED];
     for (number, table) in tables.into_iter().enumerate() {
         for change in 0..3 {
             let dir = tempfile::tempdir().unwrap();
@@ -120,7 +119,10 @@ fn who_changes_rows_without_the_key_is_found_out() {
             }
             if number != 1 {
                 assert_eq!(code(session.row(APP, 1, 1)), "ERR_INTEGRITY");
-                assert_eq!(code(session.rows(APP, 2, RowRange::Numbers(1..=9), 9)), "ERR_INTEGRITY");
+                assert_eq!(
+                    code(session.rows(APP, 2, RowRange::Numbers(1..=9), 9)),
+                    "ERR_INTEGRITY"
+                );
                 let erased = session.erase_user(BOB, "asked", &EraseOptions::new());
                 assert_eq!(code(erased), "ERR_INTEGRITY");
             }
@@ -157,6 +159,10 @@ fn verify_finds_what_is_damaged_in_a_plain_store() {
         });
         let problems = open(dir.path(), false).verify(true).unwrap().problems;
         let kinds: Vec<_> = problems.iter().map(|problem| problem.what).collect();
-        assert!(kinds.contains(&crate::ProblemKind::Application), "{} {change}", redb::TableHandle::name(&table));
+        assert!(
+            kinds.contains(&crate::ProblemKind::Application),
+            "{} {change}",
+            redb::TableHandle::name(&table)
+        );
     }
 }

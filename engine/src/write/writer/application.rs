@@ -7,9 +7,7 @@ use grainstore_format::ContentAddress;
 
 use super::Writer;
 use crate::base::error::{Result, catch_storage_panic};
-use crate::disk::layout::{
-    self, BlobHead, CHUNK_BYTES, OwnedLink, RowBody, RowOwner, TablePrefix,
-};
+use crate::disk::layout::{self, BlobHead, CHUNK_BYTES, OwnedLink, RowBody, RowOwner, TablePrefix};
 use crate::disk::truth_tables::TruthTable;
 use crate::disk::truth_transaction::RowWriter;
 use crate::state::application::{ApplicationCounts, ApplicationKey, Owner, RowChange};
@@ -128,8 +126,7 @@ fn write_row(rows: &mut RowWriter<'_>, change: &RowChange, owner: &KnownOwner) -
     let Some(value) = value else { return rows.remove(ROWS, key.as_slice()) };
     let body = RowBody { application, key: bytes, value }.encode();
     let encryption_key = vault.key_for_user(owner.user_id.as_deref())?;
-    let row =
-        layout::seal_owned((ROWS, &key), &owner.row, &body, (vault, &encryption_key))?;
+    let row = layout::seal_owned((ROWS, &key), &owner.row, &body, (vault, &encryption_key))?;
     rows.put(ROWS, key.as_slice(), &row)?;
     write_link(rows, (ROWS, &key), &owner.row)?;
     Ok(before.is_some())

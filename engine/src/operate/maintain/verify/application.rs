@@ -75,7 +75,8 @@ fn check_listed(
 ) -> Result<()> {
     let Some(link) = owner.link(table, key) else { return Ok(()) };
     let owned = check.view.keyed(layout::OWNED)?;
-    let is_listed = owned.map(|owned| Ok::<_, redb::StorageError>(owned.get(link.as_slice())?.is_some()));
+    let is_listed =
+        owned.map(|owned| Ok::<_, redb::StorageError>(owned.get(link.as_slice())?.is_some()));
     if !is_listed.transpose()?.unwrap_or_default() {
         let detail = "its owner does not list it, so that an erasure would not find it";
         findings.add(KIND, ProblemLocation::Key(table.name(), key), detail);

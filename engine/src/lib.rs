@@ -72,6 +72,11 @@
 //! [`Session::erase_user`] erases a person, [`Session::erase`] one grain: at once for readers, off the disk when the
 //! scrub ends. An encrypted store ([`OpenOptions::key`]) destroys the person's key. Holds and retention refuse it.
 //!
+//! # State of applications
+//!
+//! A host keeps files and small mutable rows of its own beside grains: [`Session::put_blob`], [`Session::write_rows`].
+//! Each has an [`Owner`], and is erased with them.
+//!
 //! # Limits, errors, threads
 //!
 //! What one call takes and gives at most is in [`limits`], and every bound in `docs/limits.md`. Every [`Error`] has a stable

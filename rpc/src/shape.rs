@@ -9,8 +9,8 @@ use grainstore::format::{
     Blob, Did, Envelope, Header, OfflineResolver, SignatureVerdict, SigningKey, sign,
 };
 use grainstore::{
-    AccessCounts, ApplicationCounts, ContentAddress, EpochMs, EraseOutcome, Grain, GrainState, PutOutcome, Session,
-    StoredGrain,
+    AccessCounts, ApplicationCounts, ContentAddress, EpochMs, EraseOutcome, Grain, GrainState,
+    PutOutcome, Session, StoredGrain,
 };
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -8,6 +8,7 @@ mod application;
 #[cfg(test)]
 mod application_tests;
 mod erasure;
+mod owner;
 mod vectors;
 
 use grainstore_format::{ContentAddress, EpochMs, GrainState, VerificationStatus};
@@ -19,12 +20,13 @@ use crate::disk::vault::{EncryptionKey, Vault};
 
 pub use access::AccessCounts;
 pub(crate) use application::{
-    APPLICATION_ROWS, BLOB_CHUNKS, BLOBS, BlobHead, CHUNK_BYTES, KeyedDefinition, OWNED, OwnedLink,
-    RowBody, RowOwner, TablePrefix, blob_key, chunk_key, open_owned, seal_owned,
+    APPLICATION_ROWS, BLOB_CHUNKS, BLOBS, BlobHead, CHUNK_BYTES, KeyedDefinition, OWNED, RowBody,
+    TablePrefix, blob_key, chunk_key, open_owned, seal_owned,
 };
 pub(crate) use erasure::{
     ErasureRecord, META_ERASURES, PendingScrub, Stub, TOMBSTONES, Tombstone, UserToken,
 };
+pub(crate) use owner::{OwnedLink, RowOwner};
 pub(crate) use vectors::{
     META_REMOVED_VECTORS, META_SERVING, REMOVED_SPACES, RemovedVectors, SPACES, StoredVector,
     VECTOR_ROWS, VECTORS, decode_rows, encode_rows, open_serving, open_space, seal_serving,

@@ -31,7 +31,7 @@ impl Session {
     /// for number in [7, 8, 9] {
     ///     session.put_row("notes", 2, number, [1], Owner::User("ann".into()))?;
     /// }
-    /// let page = session.rows("notes", 2, RowRange::Numbers(8..=u64::MAX), 100)?;
+    /// let page = session.rows("notes", 2, &RowRange::Numbers(8..=u64::MAX), 100)?;
     /// assert_eq!(page.rows.len(), 2);
     /// assert!(session.remove_row("notes", 1, "color")?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -154,7 +154,7 @@ impl Session {
     /// # }
     /// let (mut next, mut found) = (Some(RowRange::BytesAfter(None)), Vec::new());
     /// while let Some(range) = next {
-    ///     let page = session.rows("notes", 1, range, 2)?;
+    ///     let page = session.rows("notes", 1, &range, 2)?;
     ///     found.extend(page.rows);
     ///     next = page.next;
     /// }
@@ -169,12 +169,12 @@ impl Session {
         &self,
         application: &str,
         table: u8,
-        range: RowRange,
+        range: &RowRange,
         limit: usize,
     ) -> Result<RowPage> {
         self.check_power(Power::Application)?;
         check_table(application)?;
-        check_range(&range)?;
+        check_range(range)?;
         if !(1..=MAX_ROW_PAGE).contains(&limit) {
             let message = format!("a page has 1 to {MAX_ROW_PAGE} rows");
             return Err(Error::new(ErrorKind::Limit, message));
@@ -183,7 +183,7 @@ impl Session {
         let prefix = TablePrefix::of(view.vault(), application, table);
         let (found, next) = catch_storage_panic(|| {
             view.check_application_rows()?;
-            page_of(&view, prefix, &range, limit)
+            page_of(&view, prefix, range, limit)
         })?;
         let (mut rows, mut grains) = (Vec::with_capacity(found.len()), Vec::new());
         for (owner, row) in found {

@@ -40,11 +40,23 @@ impl Truth {
     /// # Errors
     /// As [`Truth::check_rows`].
     pub(crate) fn check_application_rows(&self) -> Result<()> {
-        let checked = SummedTable::ApplicationRows.number();
+        SummedTable::OF_APPLICATIONS.into_iter().try_for_each(|table| self.check_once(table))
+    }
+
+    /// Compares owners alone, by which an erasure finds what to erase.
+    ///
+    /// # Errors
+    /// As [`Truth::check_rows`].
+    pub(crate) fn check_owners(&self) -> Result<()> {
+        self.check_once(SummedTable::Owned)
+    }
+
+    fn check_once(&self, table: SummedTable) -> Result<()> {
+        let checked = table.number();
         if self.vault.keyring().is_none() || self.vault.is_checked(checked) {
             return Ok(());
         }
-        self.check_rows(SummedTable::OF_APPLICATIONS)?;
+        self.check_rows([table])?;
         self.vault.set_checked(checked);
         Ok(())
     }

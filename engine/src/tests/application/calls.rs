@@ -107,7 +107,7 @@ fn pages_have_every_row_once() {
             for (first, count) in [(whole, 6), (RowRange::BytesAfter(None), 50)] {
                 let (mut next, mut found) = (Some(first), Vec::new());
                 while let Some(range) = next {
-                    let page = session.rows(APP, 1, range, limit).unwrap();
+                    let page = session.rows(APP, 1, &range, limit).unwrap();
                     assert!(page.rows.len() <= limit);
                     found.extend(page.rows.into_iter().map(|row| row.key));
                     next = page.next;
@@ -116,7 +116,7 @@ fn pages_have_every_row_once() {
                 assert_eq!((found.len(), different.len()), (count, count), "{limit}");
             }
         }
-        let page = session.rows(APP, 1, RowRange::Numbers(1..=255), 10).unwrap();
+        let page = session.rows(APP, 1, &RowRange::Numbers(1..=255), 10).unwrap();
         let keys: Vec<_> = page.rows.into_iter().map(|row| row.key).collect();
         assert_eq!(keys, [1, 255].map(ApplicationKey::Number));
     }
@@ -157,9 +157,9 @@ fn what_does_not_fit_is_refused_and_nothing_of_its_batch_is_written() {
     assert_eq!(session.write_rows([]).unwrap(), [false; 0]);
     #[expect(clippy::reversed_empty_ranges, reason = "it is refused")]
     let reversed = RowRange::Numbers(2..=1);
-    assert_eq!(code(session.rows(APP, 1, reversed, 1)), "ERR_RANGE");
+    assert_eq!(code(session.rows(APP, 1, &reversed, 1)), "ERR_RANGE");
     for limit in [0, MAX_ROW_PAGE + 1] {
-        assert_eq!(code(session.rows(APP, 1, RowRange::BytesAfter(None), limit)), "ERR_LIMIT");
+        assert_eq!(code(session.rows(APP, 1, &RowRange::BytesAfter(None), limit)), "ERR_LIMIT");
     }
     assert_eq!(code(session.row("", 1, 1)), "ERR_EMPTY");
     assert_eq!(code(session.put_blob(vec![0; MAX_BLOB_BYTES + 1], Owner::Store)), "ERR_TOO_LARGE");
@@ -191,7 +191,7 @@ fn others_than_the_operator_are_refused_and_batches_are_audited() {
         for refused in [
             code(other.put_row(APP, 1, 1, b"", Owner::Store)),
             code(other.row(APP, 1, 1)),
-            code(other.rows(APP, 1, RowRange::Numbers(0..=9), 9)),
+            code(other.rows(APP, 1, &RowRange::Numbers(0..=9), 9)),
             code(other.remove_row(APP, 1, 1)),
             code(other.put_blob(b"", Owner::Store)),
             code(other.blob(&address, &Owner::Store)),

@@ -37,7 +37,7 @@ fn picture() -> Vec<u8> {
 /// The numbers of the rows that are there, each with its blob.
 fn left(session: &Session, grains: [ContentAddress; 3]) -> Vec<u64> {
     let found: Vec<_> = all_rows(session, 1).into_iter().map(|(number, _)| number).collect();
-    let page = session.rows(APP, 2, RowRange::BytesAfter(None), 100).unwrap();
+    let page = session.rows(APP, 2, &RowRange::BytesAfter(None), 100).unwrap();
     assert_eq!(page.rows.len(), found.len());
     let address = ContentAddress::of(&picture());
     for (number, owner) in (0..).zip(owners(grains)) {

@@ -62,7 +62,7 @@ fn large(seed: u8) -> Vec<u8> {
 }
 
 fn all_rows(session: &Session, table: u8) -> Vec<(u64, Vec<u8>)> {
-    let page = session.rows(APP, table, RowRange::Numbers(0..=u64::MAX), 1000).unwrap();
+    let page = session.rows(APP, table, &RowRange::Numbers(0..=u64::MAX), 1000).unwrap();
     assert_eq!(page.next, None);
     let number = |key| match key {
         crate::ApplicationKey::Number(number) => number,

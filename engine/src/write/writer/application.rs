@@ -1,12 +1,13 @@
 //! Blobs and rows of applications on the writer's thread: a batch of changes, or a blob, is one transaction with
 //! an audit entry. Keeps the table of owners in step.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use grainstore_format::ContentAddress;
 
 use super::Writer;
-use crate::base::error::{Result, catch_storage_panic};
+use crate::base::error::{Error, Result, catch_storage_panic};
 use crate::disk::layout::{self, BlobHead, CHUNK_BYTES, OwnedLink, RowBody, RowOwner, TablePrefix};
 use crate::disk::truth_tables::TruthTable;
 use crate::disk::truth_transaction::RowWriter;
@@ -27,18 +28,22 @@ impl Writer {
         author: &Principal,
     ) -> Result<Vec<bool>> {
         let rows = u64::try_from(changes.len()).unwrap_or(u64::MAX);
-        let mut owners = Vec::with_capacity(changes.len());
+        let mut owners = HashMap::new();
         for (place, RowChange { owner, .. }) in changes.iter().enumerate() {
-            let known = catch_storage_panic(|| self.view.known_owner(owner));
-            owners.push(known.map_err(|error| error.with_batch_index(place))?);
+            if !owners.contains_key(owner) {
+                let known = catch_storage_panic(|| self.view.known_owner(owner));
+                owners.insert(owner, known.map_err(|error| error.with_batch_index(place))?);
+            }
         }
-        let users = owners.iter().filter_map(|owner| owner.user_id.as_deref());
+        let users = owners.values().filter_map(|owner| owner.user_id.as_deref());
         self.db.vault().enroll_users(users)?;
         let counts = ApplicationCounts::new(rows, 0);
         let record = record_of(author, AuditOperation::WriteRows, counts);
         let existed = self.transact(|_, rows| {
-            let existed = changes.iter().zip(&owners);
-            let existed = existed.map(|(change, owner)| write_row(rows, change, owner));
+            let unknown = || Error::integrity("the owner of a row is not known");
+            let existed = changes.iter().map(|change| {
+                write_row(rows, change, owners.get(&change.owner).ok_or_else(unknown)?)
+            });
             Ok(Some((existed.collect::<Result<Vec<_>>>()?, vec![record])))
         })?;
         Ok(existed.unwrap_or_default())

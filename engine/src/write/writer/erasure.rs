@@ -157,8 +157,8 @@ fn decide_erasure(
         AuditRecord { rules, ..order.author.record(AuditOperation::Erase, Vec::new()) };
     let (mut grains, mut user, mut consents) = (Vec::new(), None, Vec::new());
     let mut owned = Vec::new();
-    // Who has put back or taken a row of the table of owners would keep rows from being erased.
-    view.check_application_rows()?;
+    // Whoever changed the table of owners would keep rows from being erased.
+    view.check_owners()?;
     let verdict = match &order.target {
         ErasureTarget::User(id) => {
             let token = view.chain_before_genesis()?.user_token(id);

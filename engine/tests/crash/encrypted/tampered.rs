@@ -12,8 +12,8 @@ use grainstore::cal::{Near, Query};
 use grainstore::embed::{Embedding, Metric};
 use grainstore::format::{Encoding, SigningKey, sign};
 use grainstore::{
-    ContentAddress, EraseOptions, MasterKey, Offer, OpenOptions, Owner, SameFact, Session, SessionOptions,
-    Store,
+    ContentAddress, EraseOptions, MasterKey, Offer, OpenOptions, Owner, SameFact, Session,
+    SessionOptions, Store,
 };
 use redb::{ReadableDatabase, ReadableTable, TableDefinition, TableHandle, WriteTransaction};
 use tempfile::TempDir;

@@ -12,11 +12,11 @@ use crate::disk::truth_tables::TruthTable;
 
 /// Most bytes of a blob ([`Session::put_blob`](crate::Session::put_blob)); `ERR_TOO_LARGE` beyond.
 pub const MAX_BLOB_BYTES: usize = 64 << 20;
-/// Most bytes of the name of an application; `ERR_TOO_LARGE` beyond.
+/// Most bytes of the name of an application ([`Session::put_row`](crate::Session::put_row)); `ERR_TOO_LARGE` beyond.
 pub const MAX_APPLICATION_BYTES: usize = 255;
-/// Most bytes of the key of a row; `ERR_TOO_LARGE` beyond.
+/// Most bytes of the key of a row ([`Session::put_row`](crate::Session::put_row)); `ERR_TOO_LARGE` beyond.
 pub const MAX_KEY_BYTES: usize = 1024;
-/// Most bytes of the value of a row; `ERR_TOO_LARGE` beyond.
+/// Most bytes of the value of a row ([`Session::put_row`](crate::Session::put_row)); `ERR_TOO_LARGE` beyond.
 pub const MAX_VALUE_BYTES: usize = 1 << 20;
 /// Most changes of one [`Session::write_rows`](crate::Session::write_rows); `ERR_LIMIT` beyond.
 pub const MAX_ROW_CHANGES: usize = 100_000;
@@ -24,10 +24,11 @@ pub const MAX_ROW_CHANGES: usize = 100_000;
 pub const MAX_ROW_CHANGE_BYTES: usize = 32 << 20;
 /// Most rows of one answer of [`Session::rows`](crate::Session::rows); `ERR_LIMIT` for a larger page.
 pub const MAX_ROW_PAGE: usize = 10_000;
-/// Bytes of values after which a page of [`Session::rows`](crate::Session::rows) ends.
+/// Bytes of values after which a page of [`Session::rows`](crate::Session::rows) ends, without an error.
 pub const MAX_ROW_PAGE_BYTES: usize = 8 << 20;
 
-/// Whom a row or a blob belongs to: it is erased with them, and in an encrypted store lies under their key.
+/// Whom a row ([`Session::put_row`](crate::Session::put_row)) or a blob belongs to: it is erased with them, and in an
+/// encrypted store lies under their key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Owner {
@@ -40,7 +41,7 @@ pub enum Owner {
     Grain(ContentAddress),
 }
 
-/// The key of a row.
+/// The key of a row ([`Session::put_row`](crate::Session::put_row)).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ApplicationKey {
@@ -50,7 +51,7 @@ pub enum ApplicationKey {
     Bytes(Vec<u8>),
 }
 
-/// A row of an application.
+/// A row of an application ([`Session::rows`](crate::Session::rows)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApplicationRow {
@@ -99,7 +100,8 @@ pub struct RowPage {
     pub next: Option<RowRange>,
 }
 
-/// Numbers of rows and blobs, in an audit entry or an erasure.
+/// Numbers of rows and blobs, in an [`AuditEntry`](crate::AuditEntry) or an [`EraseOutcome`](crate::EraseOutcome) of
+/// [`Session::erase_user`](crate::Session::erase_user).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct ApplicationCounts {
@@ -254,5 +256,5 @@ pub(crate) fn too_large(what: &str, most: usize) -> Error {
 
 fn empty(message: &str) -> Error {
     let kind = ErrorKind::Format(grainstore_format::ErrorKind::Empty);
-    Error::new(kind, message).with_hint("give it a name")
+    Error::new(kind, message).with_hint("name it")
 }

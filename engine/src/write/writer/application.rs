@@ -35,7 +35,9 @@ impl Writer {
                 owners.insert(owner, known.map_err(|error| error.with_batch_index(place))?);
             }
         }
-        let users = owners.values().filter_map(|owner| owner.user_id.as_deref());
+        // In their order: slots of the keyring are given in the order in which users come.
+        let users = changes.iter().filter_map(|change| owners.get(&change.owner));
+        let users = users.filter_map(|owner| owner.user_id.as_deref());
         self.db.vault().enroll_users(users)?;
         let counts = ApplicationCounts::new(rows, 0);
         let record = record_of(author, AuditOperation::WriteRows, counts);

@@ -72,6 +72,11 @@
 //! [`Session::erase_user`] erases a person, [`Session::erase`] one grain: at once for readers, off the disk when the
 //! scrub ends. An encrypted store ([`OpenOptions::key`]) destroys the person's key. Holds and retention refuse it.
 //!
+//! # State of applications
+//!
+//! A host keeps files and small mutable rows of its own beside grains: [`Session::put_blob`], [`Session::write_rows`].
+//! Each has an [`Owner`], and is erased with them.
+//!
 //! # Limits, errors, threads
 //!
 //! What one call takes and gives at most is in [`limits`], and every bound in `docs/limits.md`. Every [`Error`] has a stable
@@ -142,6 +147,9 @@ pub use rules::preset::{
 pub use search::embed;
 pub use search::texts::ObserverDomain;
 pub use search::vectors::VectorSpaceStats;
+pub use state::application::{
+    ApplicationCounts, ApplicationKey, ApplicationRow, Owner, RowChange, RowPage, RowRange,
+};
 pub use state::audit::{
     AuditEntry, AuditSegment, AuditedCall, AuditedStream, Checkpoint, ErasedConsent, ImportSummary,
     ReadLogSummary,
@@ -165,6 +173,10 @@ pub mod limits {
     };
     pub use crate::read::history::{HISTORY_TIMEOUT, MAX_HISTORY_BYTES, MAX_VERSIONS};
     pub use crate::read::query::{MAX_PAGE, MAX_PAGE_BYTES};
+    pub use crate::state::application::{
+        MAX_APPLICATION_BYTES, MAX_BLOB_BYTES, MAX_KEY_BYTES, MAX_ROW_CHANGE_BYTES,
+        MAX_ROW_CHANGES, MAX_ROW_PAGE, MAX_ROW_PAGE_BYTES, MAX_VALUE_BYTES,
+    };
     pub use crate::state::audit::{MAX_SEGMENT_DAYS, MAX_SEGMENT_ENTRIES};
     pub use crate::write::access_counters::ACCESS_AGE_MS;
     pub use crate::write::plan::MAX_CONFLICTS;

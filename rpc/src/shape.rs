@@ -9,8 +9,8 @@ use grainstore::format::{
     Blob, Did, Envelope, Header, OfflineResolver, SignatureVerdict, SigningKey, sign,
 };
 use grainstore::{
-    AccessCounts, ContentAddress, EpochMs, EraseOutcome, Grain, GrainState, PutOutcome, Session,
-    StoredGrain,
+    AccessCounts, ApplicationCounts, ContentAddress, EpochMs, EraseOutcome, Grain, GrainState,
+    PutOutcome, Session, StoredGrain,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -350,6 +350,11 @@ pub fn erased(erasure: &EraseOutcome) -> Value {
         "scrubbed": erasure.scrubbed,
         "certificate": erasure.certificate,
     });
+    if erasure.application != ApplicationCounts::default()
+        && let Some(fields) = told.as_object_mut()
+    {
+        fields.insert("application".to_owned(), json!(erasure.application));
+    }
     for (name, error) in [("refusal", &erasure.refusal), ("scrub_failure", &erasure.scrub_failure)]
     {
         if let (Some(error), Some(fields)) = (error, told.as_object_mut()) {

@@ -1,7 +1,7 @@
 //! `grain erase` and `grain sweep`: erasure.
 
 use clap::Args;
-use grainstore::{EraseOptions, EraseOutcome};
+use grainstore::{ApplicationCounts, EraseOptions, EraseOutcome};
 use grainstore_rpc::erased;
 
 use crate::commands::verify::certificates;
@@ -78,7 +78,8 @@ impl Erase {
                 session.erase(&address, &self.reason, &how)?
             }
         };
-        if let (Some(user), 0, None) = (&user, erasure.erased, &erasure.refusal) {
+        let has_rows = erasure.application != ApplicationCounts::default();
+        if let (Some(user), 0, false, None) = (&user, erasure.erased, has_rows, &erasure.refusal) {
             context.output.note(&no_grain_warning(user));
         }
         write_outcome(context, &erasure, self.dry_run)
@@ -108,6 +109,10 @@ fn write_outcome(context: &mut Context<'_>, erasure: &EraseOutcome, dry_run: boo
             return output.line(&format!("would erase {}", erasure.erased));
         }
         output.line(&format!("erased {}", erasure.erased))?;
+        let ApplicationCounts { rows, blobs, .. } = erasure.application;
+        if rows > 0 || blobs > 0 {
+            output.line(&format!("with them {rows} rows and {blobs} blobs of applications"))?;
+        }
         if let Some(certificate) = &erasure.certificate {
             output.line(&format!("audit entry {}, {}", certificate.sequence, certificate.hash))?;
         }

@@ -17,6 +17,9 @@ use crate::base::error::Result;
 /// The zstd level, the same as that of portable containers.
 const ZSTD_LEVEL: i32 = 3;
 
+/// Most bytes that a frame may hold: those of the largest blob of the log.
+pub(crate) const MAX_FRAME_BYTES: usize = DeviceProfile::EXTENDED.max_blob_bytes;
+
 static DICTIONARY: &[u8] = include_bytes!("compression/dictionary-1");
 static ENCODER: LazyLock<EncoderDictionary<'static>> =
     LazyLock::new(|| EncoderDictionary::copy(DICTIONARY, ZSTD_LEVEL));
@@ -52,7 +55,7 @@ pub(crate) fn compress(blob: &[u8]) -> Option<Vec<u8>> {
 /// # Errors
 /// `ERR_IO` if no decompressor can be made.
 pub(crate) fn decompress(frame: &[u8]) -> Result<Option<Vec<u8>>> {
-    let most = DeviceProfile::EXTENDED.max_blob_bytes;
+    let most = MAX_FRAME_BYTES;
     let told = zstd_safe::get_frame_content_size(frame).ok().flatten();
     let told = told.and_then(|told| usize::try_from(told).ok());
     let length = zstd_safe::find_frame_compressed_size(frame).ok();
@@ -104,7 +107,7 @@ mod tests {
 
     #[test]
     fn longer_than_a_blob_may_be_is_refused_whether_the_frame_says_so_or_not() {
-        let most = DeviceProfile::EXTENDED.max_blob_bytes;
+        let most = MAX_FRAME_BYTES;
         let told = zstd::bulk::compress(&vec![0; most + 1], ZSTD_LEVEL).unwrap();
         let mut untold = zstd::Encoder::new(Vec::new(), ZSTD_LEVEL).unwrap();
         untold.write_all(&vec![0; 64 * most]).unwrap();

@@ -4,7 +4,11 @@
 //! Makes no decisions.
 
 mod access;
+mod application;
+#[cfg(test)]
+mod application_tests;
 mod erasure;
+mod owner;
 mod vectors;
 
 use grainstore_format::{ContentAddress, EpochMs, GrainState, VerificationStatus};
@@ -15,9 +19,14 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::vault::{EncryptionKey, Vault};
 
 pub use access::AccessCounts;
+pub(crate) use application::{
+    APPLICATION_ROWS, BLOB_CHUNKS, BLOBS, BlobHead, CHUNK_BYTES, KeyedDefinition, OWNED, RowBody,
+    TablePrefix, blob_key, chunk_key, open_owned, seal_owned,
+};
 pub(crate) use erasure::{
     ErasureRecord, META_ERASURES, PendingScrub, Stub, TOMBSTONES, Tombstone, UserToken,
 };
+pub(crate) use owner::{OwnedLink, RowOwner};
 pub(crate) use vectors::{
     META_REMOVED_VECTORS, META_SERVING, REMOVED_SPACES, RemovedVectors, SPACES, StoredVector,
     VECTOR_ROWS, VECTORS, decode_rows, encode_rows, open_serving, open_space, seal_serving,
@@ -142,6 +151,10 @@ impl RowKey {
     pub(crate) const AUDIT_KEY: Self = Self { table: 5, key: 1 };
     /// The row of the sums of the truth.
     pub(crate) const ROW_SUMS: Self = Self { table: 7, key: 0 };
+    /// The tables of blobs, of their chunks, and of the rows of applications.
+    const BLOBS: u8 = 9;
+    const BLOB_CHUNKS: u8 = 10;
+    const APPLICATION_ROWS: u8 = 11;
     /// The row of the seal of an index that was made in an epoch.
     pub(crate) fn index_seal(epoch: u64) -> Self {
         Self { table: 8, key: epoch }
@@ -187,8 +200,15 @@ impl RowKey {
     }
 
     /// Returns `true` for a row of the log, which holds a blob.
+    #[cfg(test)]
     pub(crate) fn is_log(self) -> bool {
         self.table == 1
+    }
+
+    /// Returns `true` for a row whose body a store may compress: of the log, a chunk of a blob, or a row of an
+    /// application.
+    pub(crate) fn may_be_compressed(self) -> bool {
+        matches!(self.table, 1 | Self::BLOB_CHUNKS | Self::APPLICATION_ROWS)
     }
 
     /// Returns the associated data of the row: a body decrypts in no other row, table or slot, and only with

@@ -40,10 +40,13 @@ pub(crate) enum SummedTable {
     Erased,
     Reasons,
     RemovedSpaces,
+    Blobs,
+    ApplicationRows,
+    Owned,
 }
 
 impl SummedTable {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::State,
         Self::Roots,
         Self::Vectors,
@@ -56,14 +59,27 @@ impl SummedTable {
         Self::Erased,
         Self::Reasons,
         Self::RemovedSpaces,
+        Self::Blobs,
+        Self::ApplicationRows,
+        Self::Owned,
     ];
 
-    /// Those that are checked when a store is opened. Vectors are checked when they are first read.
+    /// Those of what lies beside the log for applications.
+    pub(crate) const OF_APPLICATIONS: [Self; 3] = [Self::Blobs, Self::ApplicationRows, Self::Owned];
+    /// How many there were in format 2: the first of them.
+    const IN_FORMAT_2: usize = 12;
+
+    /// Those that are checked when a store is opened. Vectors, and what lies there for applications, are checked
+    /// when they are first read.
     pub(crate) fn at_opening() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|table| !matches!(table, Self::Vectors | Self::VectorRows))
+        let is_later = |table: &Self| {
+            matches!(table, Self::Vectors | Self::VectorRows)
+                || Self::OF_APPLICATIONS.contains(table)
+        };
+        Self::ALL.into_iter().filter(move |table| !is_later(table))
     }
 
-    /// Number of the table in the tokens.
+    /// Number of the table in the tokens. There is room for one more before the numbers of the seal and others.
     pub(crate) const fn number(self) -> u8 {
         FIRST_SUMMED + self as u8
     }
@@ -82,6 +98,9 @@ impl SummedTable {
             Self::Erased => "erased",
             Self::Reasons => "reasons",
             Self::RemovedSpaces => "vector_leaving",
+            Self::Blobs => "blobs",
+            Self::ApplicationRows => "application_rows",
+            Self::Owned => "owned",
         }
     }
 }
@@ -120,7 +139,7 @@ impl<'v> SumChanges<'v> {
         if !self.changed {
             return Ok(None);
         }
-        let mut sums = stored(self.vault, before)?;
+        let mut sums = stored(self.vault, before, SummedTable::ALL.len())?;
         sums.iter_mut().zip(&self.changes).for_each(|(sum, change)| add(sum, change));
         self.vault.seal(RowKey::ROW_SUMS, &sums.concat(), &self.vault.store_key()).map(Some)
     }
@@ -130,13 +149,44 @@ fn add(sum: &mut [u8; 32], token: &[u8; 32]) {
     sum.iter_mut().zip(token).for_each(|(sum, token)| *sum ^= token);
 }
 
-/// Decodes the sums; those of empty tables if there is no row.
-fn stored(vault: &Vault, row: Option<Vec<u8>>) -> Result<Sums> {
-    let Some(row) = row else { return Ok(Sums::default()) };
+/// Decodes the sums, of which there are `count`; those of empty tables if there is no row.
+fn stored(vault: &Vault, row: Option<Vec<u8>>, count: usize) -> Result<Sums> {
+    let mut sums = Sums::default();
+    let Some(row) = row else { return Ok(sums) };
     let damaged = || Error::truth_damaged("the sums of the rows are damaged");
     let body = vault.open(RowKey::ROW_SUMS, &row)?;
-    let (sums, []) = body.as_chunks::<32>() else { return Err(damaged()) };
-    sums.try_into().map_err(|_| damaged())
+    let (told, []) = body.as_chunks::<32>() else { return Err(damaged()) };
+    if told.len() != count {
+        return Err(damaged());
+    }
+    sums.iter_mut().zip(told).for_each(|(sum, told)| *sum = *told);
+    Ok(sums)
+}
+
+/// Adds the sums of the tables that format 3 has beside those of format 2, which are empty.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if the sums there are were not written by this store; `ERR_IO`.
+pub(crate) fn extend(rows: &mut RowWriter<'_>, from: &ReadTransaction) -> Result<()> {
+    let vault = rows.vault();
+    if vault.keyring().is_none() || upgrade_begins_before_sums(from)? {
+        return Ok(());
+    }
+    let Some(row) = rows.get(TruthTable::Meta, layout::META_ROW_SUMS)? else { return Ok(()) };
+    let sums = stored(vault, Some(row), SummedTable::IN_FORMAT_2)?;
+    let row = vault.seal(RowKey::ROW_SUMS, &sums.concat(), &vault.store_key())?;
+    rows.put(TruthTable::Meta, layout::META_ROW_SUMS, &row).map(drop)
+}
+
+/// Returns `true` for a store of a format that had no sums: [`write_all`] writes all there are now.
+fn upgrade_begins_before_sums(from: &ReadTransaction) -> Result<bool> {
+    Ok(stamp_of(from)? < layout::FIRST_FORMAT_WITH_SEAL)
+}
+
+fn stamp_of(txn: &ReadTransaction) -> Result<u32> {
+    let row = txn.open_table(layout::META)?.get(layout::META_FORMAT)?;
+    let stamp = row.and_then(|row| <[u8; 4]>::try_from(row.value()).ok());
+    Ok(stamp.map_or(0, u32::from_be_bytes))
 }
 
 /// Compares the rows of tables with their sums; reads all of them. Nothing to compare in a plain store.
@@ -152,7 +202,12 @@ pub(crate) fn check_rows(
         return Ok(());
     }
     let meta = txn.open_table(layout::META)?;
-    let sums = stored(vault, meta.get(layout::META_ROW_SUMS)?.map(|row| row.value().to_vec()))?;
+    let count = match stamp_of(txn)? {
+        layout::FORMAT_VERSION => SummedTable::ALL.len(),
+        _ => SummedTable::IN_FORMAT_2,
+    };
+    let row = meta.get(layout::META_ROW_SUMS)?.map(|row| row.value().to_vec());
+    let sums = stored(vault, row, count)?;
     for table in tables {
         if sums.get(table as usize) != Some(&sum_of(txn, vault, table)?) {
             let message =
@@ -333,6 +388,9 @@ fn sum_of(txn: &ReadTransaction, vault: &Vault, table: SummedTable) -> Result<[u
         SummedTable::Erased => sum_rows(txn, vault, table, layout::ERASED),
         SummedTable::Reasons => sum_rows(txn, vault, table, layout::REASONS),
         SummedTable::RemovedSpaces => sum_rows(txn, vault, table, layout::REMOVED_SPACES),
+        SummedTable::Blobs => sum_rows(txn, vault, table, layout::BLOBS),
+        SummedTable::ApplicationRows => sum_rows(txn, vault, table, layout::APPLICATION_ROWS),
+        SummedTable::Owned => sum_rows(txn, vault, table, layout::OWNED),
     }
 }
 

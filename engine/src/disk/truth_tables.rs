@@ -32,6 +32,10 @@ pub(crate) enum TruthTable {
     VectorRows,
     Spaces,
     RemovedSpaces,
+    Blobs,
+    BlobChunks,
+    ApplicationRows,
+    Owned,
 }
 
 /// The key of a row.
@@ -43,7 +47,7 @@ pub(crate) enum TableKey<'k> {
 }
 
 impl TruthTable {
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Log,
         Self::Signatures,
         Self::State,
@@ -60,6 +64,10 @@ impl TruthTable {
         Self::VectorRows,
         Self::Spaces,
         Self::RemovedSpaces,
+        Self::Blobs,
+        Self::BlobChunks,
+        Self::ApplicationRows,
+        Self::Owned,
     ];
 
     /// Its number in a change record.
@@ -78,7 +86,11 @@ impl TruthTable {
     pub(crate) fn key(self, bytes: &[u8]) -> Option<TableKey<'_>> {
         match self {
             Self::Meta => str::from_utf8(bytes).ok().map(TableKey::Name),
-            Self::Tombstones => Some(TableKey::Bytes(bytes)),
+            Self::Tombstones
+            | Self::Blobs
+            | Self::BlobChunks
+            | Self::ApplicationRows
+            | Self::Owned => Some(TableKey::Bytes(bytes)),
             _ => bytes.try_into().ok().map(|number| TableKey::Number(u64::from_be_bytes(number))),
         }
     }
@@ -86,7 +98,8 @@ impl TruthTable {
     /// The sum that its rows are part of in an encrypted store.
     pub(crate) const fn summed(self) -> Option<SummedTable> {
         match self {
-            Self::Log | Self::Audit | Self::Access | Self::Meta => None,
+            // The head of a blob has the hash of its chunks.
+            Self::Log | Self::Audit | Self::Access | Self::Meta | Self::BlobChunks => None,
             Self::Signatures => Some(SummedTable::Signatures),
             Self::State => Some(SummedTable::State),
             Self::Roots => Some(SummedTable::Roots),
@@ -99,6 +112,9 @@ impl TruthTable {
             Self::VectorRows => Some(SummedTable::VectorRows),
             Self::Spaces => Some(SummedTable::Spaces),
             Self::RemovedSpaces => Some(SummedTable::RemovedSpaces),
+            Self::Blobs => Some(SummedTable::Blobs),
+            Self::ApplicationRows => Some(SummedTable::ApplicationRows),
+            Self::Owned => Some(SummedTable::Owned),
         }
     }
 
@@ -108,6 +124,7 @@ impl TruthTable {
 
     fn open(self, txn: &WriteTransaction) -> Result<OpenTable<'_>> {
         let numbered = |definition| Ok(OpenTable::Numbered(txn.open_table(definition)?));
+        let keyed = |definition| Ok(OpenTable::Keyed(txn.open_table(definition)?));
         match self {
             Self::Log => numbered(layout::LOG),
             Self::Signatures => numbered(layout::SIGNATURES),
@@ -120,11 +137,15 @@ impl TruthTable {
             Self::Templates => numbered(layout::TEMPLATES),
             Self::Destroyed => numbered(layout::DESTROYED),
             Self::Erased => numbered(layout::ERASED),
-            Self::Tombstones => Ok(OpenTable::Keyed(txn.open_table(layout::TOMBSTONES)?)),
+            Self::Tombstones => keyed(layout::TOMBSTONES),
             Self::Vectors => numbered(layout::VECTORS),
             Self::VectorRows => numbered(layout::VECTOR_ROWS),
             Self::Spaces => numbered(layout::SPACES),
             Self::RemovedSpaces => numbered(layout::REMOVED_SPACES),
+            Self::Blobs => keyed(layout::BLOBS),
+            Self::BlobChunks => keyed(layout::BLOB_CHUNKS),
+            Self::ApplicationRows => keyed(layout::APPLICATION_ROWS),
+            Self::Owned => keyed(layout::OWNED),
         }
     }
 
@@ -135,6 +156,7 @@ impl TruthTable {
             Self::Audit => "audit",
             Self::Access => "access",
             Self::Meta => "meta",
+            Self::BlobChunks => "blob_chunks",
             _ => self.summed().map_or("", SummedTable::name),
         }
     }

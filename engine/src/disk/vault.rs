@@ -14,7 +14,7 @@ use grainstore_index::{Blinder, BlockSeal, Sequence, TieBreaker};
 use redb::{ReadTransaction, ReadableTable, TableError};
 
 use crate::base::error::{Error, Result};
-use crate::disk::compression::{compress, decompress};
+use crate::disk::compression::{MAX_FRAME_BYTES, compress, decompress};
 use crate::disk::keyring::{Keyring, STORE_SLOT, SlotKeys};
 use crate::disk::layout::{
     self, AddressKey, EncryptedEnvelope, PlainEnvelope, RowKey, STATE_RECORD_BYTES, StateRecord,
@@ -128,7 +128,7 @@ impl Vault {
         body.map(Cow::Owned).ok_or_else(damaged)
     }
 
-    /// Encodes a row with this body. A blob is compressed first if compression is on and makes it shorter.
+    /// Encodes a row with this body, compressed first if compression is on for such a row and makes it shorter.
     ///
     /// # Errors
     /// `ERR_IO` if the system has no random bytes.
@@ -138,7 +138,9 @@ impl Vault {
         body: &[u8],
         encryption_key: &EncryptionKey,
     ) -> Result<Vec<u8>> {
-        let shorter = if self.compresses && row.is_log() { compress(body) } else { None };
+        let compresses =
+            self.compresses && row.may_be_compressed() && body.len() <= MAX_FRAME_BYTES;
+        let shorter = if compresses { compress(body) } else { None };
         let compressed = shorter.is_some();
         let body = shorter.as_deref().unwrap_or(body);
         match &encryption_key.0 {
@@ -175,6 +177,18 @@ impl Vault {
                 self.slot_keys_of(keyring, user_of(grain)).map(|holder| EncryptionKey(Some(holder)))
             }
             _ => Ok(EncryptionKey::default()),
+        }
+    }
+
+    /// Returns the key for rows that belong to a user, or to nobody. The user has a slot by then: see
+    /// [`Vault::enroll_users`].
+    ///
+    /// # Errors
+    /// As [`Vault::key_for_grain`].
+    pub(crate) fn key_for_user(&self, user_id: Option<&str>) -> Result<EncryptionKey> {
+        match &self.keyring {
+            None => Ok(EncryptionKey::default()),
+            Some(keyring) => Ok(EncryptionKey(Some(self.slot_keys_of(keyring, user_id)?))),
         }
     }
 
@@ -427,8 +441,7 @@ impl Vault {
 
 /// Opens a row that is not encrypted.
 fn open_plain(row: RowKey, bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
-    // Only blobs of the log are ever compressed.
-    let compressed = match row.is_log() {
+    let compressed = match row.may_be_compressed() {
         true => PlainEnvelope::open_compressed(row.key, bytes)?,
         false => None,
     };

@@ -27,8 +27,8 @@ struct UpgradeStep {
 const UPGRADE_STEPS: [UpgradeStep; 2] = [
     // Everything else that is new in format 2 is created with its first row.
     UpgradeStep { to: 2, rule: "format_2", change: to_format_2 },
-    // What is new in format 3 comes with its first row.
-    UpgradeStep { to: 3, rule: "format_3", change: |_, _| Ok(()) },
+    // The tables that are new in format 3 come with their first rows.
+    UpgradeStep { to: 3, rule: "format_3", change: row_sums::extend },
 ];
 
 /// Marks destroyed keys, sums up the rows of an encrypted store, and binds its audit key to having sums.

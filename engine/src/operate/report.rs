@@ -48,6 +48,10 @@ pub struct StoreStats {
     pub unscrubbed: usize,
     /// Grains whose state was changed since they were stored: superseded, held, under review and so on.
     pub states: u64,
+    /// Blobs that applications keep beside grains ([`Session::put_blob`]).
+    pub blobs: u64,
+    /// Rows of applications ([`Session::write_rows`]).
+    pub application_rows: u64,
     /// Entries of the audit log, genesis included.
     pub audit_entries: u64,
     /// Grains not yet folded into the derived indexes.
@@ -148,6 +152,8 @@ impl Store {
             erased_users: view.tombstone_count()?,
             unscrubbed: erasures.pending.len(),
             states: view.state_len()?,
+            blobs: view.keyed_len(layout::BLOBS)?,
+            application_rows: view.keyed_len(layout::APPLICATION_ROWS)?,
             audit_entries: view.audit_len()?,
             tail_grains,
             tail_bytes: view.tail().approx_bytes(),

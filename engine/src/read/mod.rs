@@ -1,5 +1,6 @@
 //! Reading through a session: queries, graph, history, and CAL over them.
 
+pub(crate) mod application;
 pub(crate) mod ask;
 pub(crate) mod calls;
 pub(crate) mod graph;

@@ -30,6 +30,7 @@ use crate::disk::truth_transaction::RowWriter;
 use crate::disk::vault::{EncryptionKey, Vault};
 use crate::rules::policy::{PolicyRule, RuleResult};
 use crate::rules::preset;
+use crate::state::application::ApplicationCounts;
 use crate::state::powers::Power;
 
 pub use call::AuditedCall;
@@ -82,6 +83,8 @@ pub(crate) struct AuditRecord {
     pub(crate) code: Option<&'static str>,
     /// What each of the rules came to, in their order, if that is known.
     pub(crate) results: Vec<RuleResult>,
+    /// Rows and blobs of applications that were written, removed or erased.
+    pub(crate) application: Option<ApplicationCounts>,
 }
 
 impl AuditRecord {
@@ -107,6 +110,7 @@ impl AuditRecord {
             began: None,
             code: None,
             results: Vec::new(),
+            application: None,
         }
     }
 }
@@ -153,6 +157,12 @@ pub(crate) enum AuditOperation {
     Upgrade,
     /// State of the read log.
     ReadLog(ReadLogSummary),
+    /// Rows of applications were written or removed.
+    WriteRows,
+    /// A blob was stored.
+    WriteBlob,
+    /// A blob was removed.
+    RemoveBlob,
 }
 
 /// State of the read log ([`Session::reads`](crate::Session::reads)), recorded in the audit log when one of
@@ -214,6 +224,9 @@ impl AuditOperation {
             Self::Power(power) => power.name(),
             Self::Upgrade => "upgrade",
             Self::ReadLog(_) => READ_LOG_OPERATION,
+            Self::WriteRows => "write_rows",
+            Self::WriteBlob => "put_blob",
+            Self::RemoveBlob => "remove_blob",
         }
     }
 
@@ -242,7 +255,7 @@ pub struct AuditEntry {
     /// `contradict`, `end` (an imported file states that a grain ended, not why), `set_verification`, `hold`,
     /// `lift_hold`, `import`, `erase`, `erase_user`, `erase_consent`, `rotate_key`, `preset_changed`,
     /// `cal_switch`, `define_template`, `embed` (a vector was replaced), `remove_vectors`, the name of a
-    /// refused [`Power`], `upgrade` (of a store of an earlier format); `export` and `read`, if the rules of
+    /// refused [`Power`], `upgrade` (of a store of an earlier format), `write_rows`, `put_blob`, `remove_blob`; `export` and `read`, if the rules of
     /// the store require or refuse them; `cal`, a CAL call that was refused or returned no grain; `read_log`,
     /// the state of the read log. Entries of the read log itself have `cal` alone.
     pub operation: String,
@@ -298,6 +311,9 @@ pub struct AuditEntry {
     /// entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consent: Option<ErasedConsent>,
+    /// Rows and blobs of applications that were written or removed, or were erased with what is erased.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application: Option<ApplicationCounts>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -354,6 +370,7 @@ impl AuditEntry {
             kid: None,
             count: None,
             consent: None,
+            application: None,
         }
     }
 
@@ -491,6 +508,11 @@ impl AuditHashChain {
         }
         if let Some(consent) = &record.consent {
             entry.insert("consent".to_owned(), Value::Map(consent.fields()));
+        }
+        if let Some(counts) = &record.application {
+            let counts = [("blobs", counts.blobs), ("rows", counts.rows)];
+            let counts = counts.map(|(name, count)| (name.to_owned(), Value::from(count)));
+            entry.insert("application".to_owned(), Value::Map(counts.into()));
         }
         if let Some(call) = &record.call {
             entry.insert("call".to_owned(), Value::Map(call.encode(self)));
@@ -648,8 +670,19 @@ impl AuditEntry {
                 None => None,
                 Some(fields) => Some(ErasedConsent::from_fields(fields).ok_or_else(damaged)?),
             },
+            application: match entry.get("application") {
+                None => None,
+                Some(fields) => Some(application_counts(fields).ok_or_else(damaged)?),
+            },
         })
     }
+}
+
+/// Reads the numbers of rows and blobs.
+fn application_counts(fields: &Value) -> Option<ApplicationCounts> {
+    let Value::Map(fields) = fields else { return None };
+    let count = |name: &str| u64::try_from(fields.get(name)?.as_i64()?).ok();
+    Some(ApplicationCounts::new(count("rows")?, count("blobs")?))
 }
 
 /// Truncates a claimed key id to [`MAX_KID_CHARS`].

@@ -55,6 +55,7 @@ powers! {
     Compact "compact" "giving room back";
     RemoveVectors "remove_vectors" "removing the vectors of a model";
     Backup "backup" "copying the whole store";
+    Application "application" "keeping rows and blobs of applications";
 }
 
 impl SessionOptions {

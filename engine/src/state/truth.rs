@@ -3,6 +3,7 @@
 //! Most readers need two or three of its tables, and a new snapshot is taken at every commit, so a table is
 //! opened on first use. Knows nothing of the derived index.
 
+mod application;
 mod erased;
 mod spaces;
 
@@ -219,6 +220,9 @@ impl Truth {
             ("signatures", signatures.map_or(Ok(0), ReadableTableMetadata::len)?),
             ("vectors", vectors.map_or(Ok(0), ReadableTableMetadata::len)?),
             ("templates", templates.map_or(Ok(0), ReadableTableMetadata::len)?),
+            ("blobs", self.keyed_len(layout::BLOBS)?),
+            ("blob_chunks", self.keyed_len(layout::BLOB_CHUNKS)?),
+            ("application_rows", self.keyed_len(layout::APPLICATION_ROWS)?),
             ("audit", self.audit_len()?),
             ("reasons", self.reasons.get(&self.txn)?.len()?),
         ]))

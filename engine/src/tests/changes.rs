@@ -22,8 +22,8 @@ use crate::operate::maintain::{open_table, table_names};
 use crate::search::embed::Embedding;
 
 use crate::{
-    CalSwitch, EraseOptions, ExportOptions, ImportOptions, ManualClock, MasterKey, OpenOptions,
-    SessionOptions, Store,
+    CalSwitch, ContentAddress, EraseOptions, ExportOptions, ImportOptions, ManualClock, MasterKey,
+    OpenOptions, Owner, SessionOptions, Store,
 };
 
 /// The rows of each table.
@@ -99,7 +99,7 @@ fn call_at_random(path: &Path, replica: &Replica, openings: usize, calls: usize)
     }
 }
 
-/// What the calls above do not do: vectors, erasures, an import, settings, templates.
+/// What the calls above do not do: vectors, erasures, an import, settings, templates, rows of applications.
 fn change_the_rest(store: &Store, path: &Path) {
     let operator = store.session(SessionOptions::default());
     let belief = |user: &str, number: i64| {
@@ -122,6 +122,14 @@ fn change_the_rest(store: &Store, path: &Path) {
             operator.export(&file, &Query::default(), &ExportOptions::default()).unwrap();
             operator.erase(&addresses[3], "asked", &EraseOptions::default()).unwrap();
         }
+        let owners = [Owner::Store, Owner::User(user.to_owned()), Owner::Grain(addresses[4])];
+        for (number, owner) in (0_u64..).zip(owners) {
+            operator.put_row("notes", 1, number, user, owner.clone()).unwrap();
+            operator.put_row("notes", 1, user, user, owner.clone()).unwrap();
+            operator.put_blob(vec![7; 2 << 20], owner).unwrap();
+        }
+        operator.remove_row("notes", 1, 0).unwrap();
+        operator.remove_blob(&ContentAddress::of(&vec![7; 2 << 20]), Owner::Store).unwrap();
     }
     operator.ask("DEFINE TEMPLATE brief ELEMENT { {{grain.content}} }").unwrap();
     operator.switch_cal(CalSwitch::Reads, "a while").unwrap();

@@ -4,12 +4,13 @@
 //! - `script`: a mixed workload on it, each answer judged by the model.
 //! - `examine`: what must be so on a disk after a crash.
 //! - `questions`: a fixed set of queries, held against looking at every grain.
-//! - `answers`, `changes`, `power_cut`, `erase`, `import`, `moving`, `io_failure`, `stale_index`, `upgrade`: the tests.
+//! - `answers`, `application`, `changes`, `power_cut`, `erase`, `import`, `moving`, `io_failure`, `stale_index`, `upgrade`: the tests.
 //!
 //! A normal run cuts the power at a few hundred sync points. The full run does thousands:
 //! `GRAINSTORE_SWEEP=full cargo test --release -p grainstore --lib tests -- --nocapture`.
 
 mod answers;
+mod application;
 mod changes;
 mod disk;
 mod erase;

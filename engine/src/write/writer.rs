@@ -5,6 +5,7 @@
 //! acknowledged write is synced. The index is folded on a thread of its own; only this one publishes the
 //! result.
 
+mod application;
 mod backlog;
 mod closing;
 mod erasure;

@@ -12,7 +12,7 @@ use grainstore::embed::{Embedding, Metric};
 use grainstore::format::{Encoding, SigningKey, sign};
 use grainstore::{
     ContentAddress, EpochMs, EraseOptions, Grain, ManualClock, MasterKey, Offer, OpenOptions,
-    Session, SessionOptions, Store,
+    Owner, Session, SessionOptions, Store,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -100,9 +100,17 @@ fn a_store_of_format_2_is_upgraded_and_says_what_it_said_plain_and_encrypted() {
             let gone = expected["erased"].as_str().unwrap().parse().unwrap();
             assert_eq!(session.get(&gone).map(drop).unwrap_err().code(), "ERR_ERASED");
             assert_eq!(store.verify(true).unwrap().problems, [], "{name}, {files:?}");
+            // What is new in the format is there from its first row on.
+            let owner = Owner::User("ann".to_owned());
+            session.put_row("notes", 1, 1, b"a row", owner.clone()).unwrap();
+            let blob = session.put_blob(b"a blob", owner.clone()).unwrap();
             store.compact().unwrap();
             store.close().unwrap();
             assert_eq!(grainstore::verify(dir.path(), &options, true).unwrap().problems, []);
+            let store = Store::open(dir.path(), &options).unwrap();
+            let session = store.session(SessionOptions::default());
+            assert_eq!(session.row("notes", 1, 1).unwrap(), Some(b"a row".to_vec()));
+            assert_eq!(session.blob(&blob, &owner).unwrap(), b"a blob");
         }
     }
 }

@@ -224,6 +224,7 @@ mod tests {
             kid: None,
             count: None,
             consent: None,
+            application: None,
         };
         let cursor = |page| {
             let error = listed(page).err()?;

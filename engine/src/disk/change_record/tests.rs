@@ -41,7 +41,7 @@ fn bytes_that_are_no_record_are_refused() {
     };
     assert_eq!(with(0, 2), Err("ERR_STORE_VERSION"));
     assert_eq!(with(1, 0), Err("ERR_INTEGRITY"));
-    assert_eq!(with(1, 17), Err("ERR_INTEGRITY"));
+    assert_eq!(with(1, 21), Err("ERR_INTEGRITY"));
     assert_eq!(with(12, 0xff), Err("ERR_INTEGRITY"));
 }
 

@@ -18,6 +18,7 @@ use crate::base::pending::Pending;
 use crate::disk::blob::with_fields;
 use crate::handle::session::Session;
 use crate::handle::store::Store;
+use crate::state::application::ApplicationCounts;
 use crate::state::audit::Checkpoint;
 use crate::state::powers::Power;
 use crate::state::visibility::VisibilityOutcome;
@@ -46,6 +47,8 @@ pub struct EraseOptions {
 pub struct EraseOutcome {
     /// Grains that were erased, or would be.
     pub erased: u64,
+    /// Rows and blobs of applications that were erased with them, or would be.
+    pub application: ApplicationCounts,
     /// Grains that are left, because the erasure would be refused.
     pub skipped: u64,
     /// Grains under hold, for which it would be refused.
@@ -130,10 +133,13 @@ impl Session {
         let view = self.view()?;
         let count = catch_storage_panic(|| Ok(user_sequences(&view, &user)?.len() as u64))?;
         if how.dry_run {
+            let owned = catch_storage_panic(|| {
+                view.count_owned(&view.chain_before_genesis()?.user_token(&user).0)
+            })?;
             let verdict = catch_storage_panic(|| {
                 check_user_erasure(&view, &user, &self.erasure_request(reason, how))
             })?;
-            return Ok(EraseOutcome::from_dry_run(verdict, count));
+            return Ok(EraseOutcome::from_dry_run(verdict, count, owned));
         }
         drop(view);
         let done = self.commit_erasure(ErasureTarget::User(user), author, how)?;
@@ -185,7 +191,9 @@ impl Session {
         if how.dry_run {
             let asked = self.erasure_request(reason, how);
             let verdict = catch_storage_panic(|| check_grain_erasure(&view, at, &asked))?;
-            return Ok(EraseOutcome::from_dry_run(verdict, 1));
+            let owned = view.owner_at(at)?.row.prefix();
+            let owned = catch_storage_panic(|| view.count_owned(&owned))?;
+            return Ok(EraseOutcome::from_dry_run(verdict, 1, owned));
         }
         drop(view);
         let done = self.commit_erasure(ErasureTarget::Grain(*address), author, how)?;
@@ -254,8 +262,16 @@ impl Session {
         let scrub_failure = if how.now { self.store().scrub().err() } else { None };
         let scrubbed = !self.view()?.is_unscrubbed()?;
         let erased = done.map_or(0, count);
-        let (skipped, holds, refusal) = (0, Vec::new(), None);
-        Ok(EraseOutcome { erased, skipped, holds, refusal, scrubbed, scrub_failure, certificate })
+        Ok(EraseOutcome {
+            erased,
+            application: done.map_or_else(ApplicationCounts::default, |done| done.application),
+            skipped: 0,
+            holds: Vec::new(),
+            refusal: None,
+            scrubbed,
+            scrub_failure,
+            certificate,
+        })
     }
 
     fn certificate(&self, done: &CommittedErasure) -> Result<ErasureCertificate> {
@@ -266,10 +282,17 @@ impl Session {
 
 impl EraseOutcome {
     /// Builds the result of a dry run.
-    fn from_dry_run(ErasureVerdict { holds, refusal, .. }: ErasureVerdict, grains: u64) -> Self {
-        let (erased, skipped) = if refusal.is_some() { (0, grains) } else { (grains, 0) };
+    fn from_dry_run(
+        ErasureVerdict { holds, refusal, .. }: ErasureVerdict,
+        grains: u64,
+        owned: ApplicationCounts,
+    ) -> Self {
+        let (erased, skipped, application) = match refusal {
+            Some(_) => (0, grains, ApplicationCounts::default()),
+            None => (grains, 0, owned),
+        };
         let (scrubbed, scrub_failure, certificate) = (false, None, None);
-        Self { erased, skipped, holds, refusal, scrubbed, scrub_failure, certificate }
+        Self { erased, application, skipped, holds, refusal, scrubbed, scrub_failure, certificate }
     }
 }
 

@@ -27,7 +27,8 @@ pub struct SubjectReport {
     pub user_id: String,
     /// Their grains, the last written first.
     pub addresses: Vec<ContentAddress>,
-    /// Numbers of grains: all, current, held, and of each type.
+    /// Numbers of grains: all, current, held, and of each type; and those of rows and blobs of applications that
+    /// belong to the user or to a grain of theirs, if there are any.
     pub counts: BTreeMap<String, u64>,
 }
 
@@ -70,6 +71,15 @@ impl Session {
             }
             Ok(())
         })?;
+        let view = self.view()?;
+        let owned = catch_storage_panic(|| {
+            view.count_owned(&view.chain_before_genesis()?.user_token(&user).0)
+        })?;
+        for (name, count) in [("application_rows", owned.rows), ("blobs", owned.blobs)] {
+            if count > 0 {
+                counts.insert(name.to_owned(), count);
+            }
+        }
         self.audit_read(addresses.iter().copied())?;
         Ok(SubjectReport { user_id: user, addresses, counts })
     }

@@ -9,7 +9,7 @@ use redb::{TableDefinition, TableError};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
 use crate::disk::keyring::{KeyProvider, Keyring};
-use crate::disk::layout::{self, EncryptedEnvelope, RowKey};
+use crate::disk::layout::{self, EncryptedEnvelope, KeyedDefinition, RowKey, RowOwner};
 use crate::disk::truth_tables::TruthTable;
 use crate::disk::vault::{EncryptionKey, Vault};
 use crate::handle::store::Store;
@@ -21,7 +21,7 @@ use crate::write::writer::Writer;
 /// Bytes of rows that are re-encrypted in one transaction.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// A table whose rows are encrypted under users' keys.
+/// A table whose rows are encrypted under users' keys, by number.
 type EncryptedTable = (TruthTable, TableDefinition<'static, u64, &'static [u8]>, RowKeyFn);
 /// Returns the row key, to which the encryption of a row is bound.
 type RowKeyFn = fn(u64) -> RowKey;
@@ -31,6 +31,13 @@ const ENCRYPTED_TABLES: [EncryptedTable; 4] = [
     (TruthTable::Signatures, layout::SIGNATURES, RowKey::signature_row),
     (TruthTable::Reasons, layout::REASONS, RowKey::reason),
     (TruthTable::Vectors, layout::VECTORS, RowKey::vector),
+];
+
+/// Those whose keys are bytes, and whose rows begin with their owner.
+const OWNED_TABLES: [(TruthTable, KeyedDefinition); 3] = [
+    (TruthTable::Blobs, layout::BLOBS),
+    (TruthTable::BlobChunks, layout::BLOB_CHUNKS),
+    (TruthTable::ApplicationRows, layout::APPLICATION_ROWS),
 ];
 
 impl Store {
@@ -142,6 +149,9 @@ impl Writer {
             for table in ENCRYPTED_TABLES {
                 rows += self.reencrypt_table(table, &former, last)?;
             }
+            for table in OWNED_TABLES {
+                rows += self.reencrypt_owned(table, &former, last)?;
+            }
             left.extend(former.last().map(|to| (person, *to)));
         }
         self.fold_all()?;
@@ -199,6 +209,50 @@ impl Writer {
             self.commit_change(|writer| {
                 for (key, row) in &batch {
                     writer.put(table, *key, row)?;
+                }
+                Ok(())
+            })?;
+            match next {
+                Some(next) => from = next,
+                None => return Ok(rows),
+            }
+        }
+    }
+
+    /// Does the same with a table whose rows have owners.
+    fn reencrypt_owned(
+        &mut self,
+        (table, definition): (TruthTable, KeyedDefinition),
+        former: &[u32],
+        to: u32,
+    ) -> Result<u64> {
+        let vault = self.db.vault().clone();
+        let encryption_key = vault.key_in_slot(to)?;
+        let (mut rows, mut from) = (0_u64, Vec::new());
+        loop {
+            let view = Arc::clone(&self.view);
+            let Some(opened) = view.keyed(definition)? else { return Ok(rows) };
+            let (mut batch, mut bytes, mut next) = (Vec::new(), 0_usize, None);
+            for row in opened.range(from.as_slice()..)? {
+                let (key, row) = row?;
+                let (key, row) = (key.value(), row.value());
+                if bytes >= BATCH_BYTES {
+                    next = Some(key.to_vec());
+                    break;
+                }
+                if is_in_slots(RowOwner::split(row)?.1, former)? {
+                    let (owner, body) = layout::open_owned((table, key), row, &vault)?;
+                    let sealing = (&vault, &encryption_key);
+                    let anew = layout::seal_owned((table, key), &owner, &body, sealing)?;
+                    bytes = bytes.saturating_add(anew.len());
+                    batch.push((key.to_vec(), anew));
+                }
+            }
+            drop((opened, view));
+            rows = rows.saturating_add(u64::try_from(batch.len()).unwrap_or(u64::MAX));
+            self.commit_change(|writer| {
+                for (key, row) in &batch {
+                    writer.put(table, key.as_slice(), row)?;
                 }
                 Ok(())
             })?;

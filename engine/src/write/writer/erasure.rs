@@ -11,6 +11,7 @@ use grainstore_format::{ContentAddress, EpochMs, GrainType};
 use grainstore_index::Sequence;
 use redb::ReadableTable;
 
+use super::application::remove_owned;
 use super::{WriteTxn, Writer};
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::disk::blob::with_fields;
@@ -21,6 +22,7 @@ use crate::disk::truth_tables::TruthTable;
 use crate::disk::truth_transaction::RowWriter;
 use crate::rules::preset::ActiveRules;
 use crate::search::texts::ConversationWindow;
+use crate::state::application::ApplicationCounts;
 use crate::state::audit::{AuditOperation, AuditRecord, ErasedConsent};
 use crate::state::erasure::erased_error;
 use crate::state::view::View;
@@ -65,12 +67,16 @@ pub(crate) struct CommittedErasure {
     pub(crate) head: AuditHead,
     /// Number of grains erased.
     pub(crate) grains: u64,
+    /// Numbers of rows and blobs erased with them.
+    pub(crate) application: ApplicationCounts,
 }
 
 /// The rows written by an erasure.
 struct ErasureEffect {
     grains: Vec<(Sequence, AddressKey)>,
     user: Option<UserToken>,
+    /// What the keys of their rows and blobs begin with in the table of owners.
+    owned: Vec<Vec<u8>>,
     record: AuditRecord,
     /// Records of erased consents, written before the erasure that removes their contents (ruling 40).
     consents: Vec<AuditRecord>,
@@ -112,19 +118,19 @@ impl Writer {
             return Ok(None);
         }
         let mut touched = BTreeSet::new();
-        let places = self.transact(|write_txn, rows| {
+        let done = self.transact(|write_txn, rows| {
             let mut window = ConversationWindow::of(write_txn.view);
             // Nobody else takes words from a user's turns.
             for (at, _) in effect.grains.iter().filter(|_| effect.user.is_none()) {
                 touched.extend(window.dependents(*at)?);
             }
-            write_effect(write_txn, rows, &effect)?;
+            let application = write_effect(write_txn, rows, &effect)?;
             let places = effect.grains.iter().map(|(at, _)| *at).collect::<Vec<_>>();
             let mut records = effect.consents;
-            records.push(effect.record);
-            Ok(Some((places, records)))
+            records.push(AuditRecord { application: application.if_any(), ..effect.record });
+            Ok(Some(((places, application), records)))
         })?;
-        let Some(places) = places else { return Ok(None) };
+        let Some((places, application)) = done else { return Ok(None) };
         self.destroy_user_keys()?;
         self.retrieval.text_index.reindex(touched);
         let grains = u64::try_from(places.len()).unwrap_or(u64::MAX);
@@ -133,7 +139,8 @@ impl Writer {
         let sequence = head.count.saturating_sub(1);
         let entry = self.view.audit()?.get(sequence)?.map(|entry| entry.value().to_vec());
         let missing = || Error::integrity("the audit entry of an erasure is missing");
-        Ok(Some(CommittedErasure { sequence, entry: entry.ok_or_else(missing)?, head, grains }))
+        let entry = entry.ok_or_else(missing)?;
+        Ok(Some(CommittedErasure { sequence, entry, head, grains, application }))
     }
 }
 
@@ -149,12 +156,16 @@ fn decide_erasure(
     let mut record =
         AuditRecord { rules, ..order.author.record(AuditOperation::Erase, Vec::new()) };
     let (mut grains, mut user, mut consents) = (Vec::new(), None, Vec::new());
+    let mut owned = Vec::new();
+    // Whoever changed the table of owners would keep rows from being erased.
+    view.check_owners()?;
     let verdict = match &order.target {
         ErasureTarget::User(id) => {
             let token = view.chain_before_genesis()?.user_token(id);
             record.operation = AuditOperation::EraseUser;
             record.subjects = vec![ContentAddress::from_bytes(token.0)];
             user = Some(token);
+            owned.push(token.0.to_vec());
             consents = consents_of(view, id)?;
             grains = keyed_grains(view, id, &consents)?;
             check_user_erasure(view, id, &asked)?
@@ -163,6 +174,7 @@ fn decide_erasure(
             let at = locate(view, address)?;
             record.subjects = vec![*address];
             grains.push((at, view.vault().address_key(address)));
+            owned.push(view.owner_at(at)?.row.prefix().to_vec());
             consents = vec![at];
             check_grain_erasure(view, at, &asked)?
         }
@@ -171,6 +183,7 @@ fn decide_erasure(
                 let Some(at) = view.sequence_of(address)? else { continue };
                 if check_grain_erasure(view, at, &asked)?.refusal.is_none() {
                     record.subjects.push(*address);
+                    owned.push(view.owner_at(at)?.row.prefix().to_vec());
                     grains.push((at, view.vault().address_key(address)));
                 }
             }
@@ -187,7 +200,7 @@ fn decide_erasure(
         None => consent_records(view, &consents, &record)?,
         Some(_) => Vec::new(),
     };
-    Ok((ErasureEffect { grains, user, record, consents }, verdict.refusal))
+    Ok((ErasureEffect { grains, user, owned, record, consents }, verdict.refusal))
 }
 
 /// Returns the grains of a user whose addresses nobody can compute once their key is destroyed, or only their
@@ -242,11 +255,12 @@ fn locate(view: &View, address: &ContentAddress) -> Result<Sequence> {
     }
 }
 
+/// Writes the rows of an erasure, and removes what belongs to whom it erases. Returns how much that was.
 fn write_effect(
     write_txn: &WriteTxn<'_>,
     rows: &mut RowWriter<'_>,
     effect: &ErasureEffect,
-) -> Result<()> {
+) -> Result<ApplicationCounts> {
     let view = write_txn.view;
     // Records of consents come before the erasure's own entry.
     let before = u64::try_from(effect.consents.len()).unwrap_or(u64::MAX);
@@ -259,11 +273,15 @@ fn write_effect(
         rows.mark_destroyed(&token.0, slot)?;
     }
     write_stubs(view, rows, &effect.grains)?;
+    let mut application = ApplicationCounts::default();
+    for prefix in &effect.owned {
+        application = application.plus(remove_owned(view, rows, prefix)?);
+    }
     let mut erasures =
         view.erasures()?.with_pending(PendingScrub { user: effect.user, slot, cutoff, entry });
     erasures.stubs = erasures.stubs.saturating_add(count(&effect.grains));
     rows.put(TruthTable::Meta, layout::META_ERASURES, &erasures.seal())?;
-    Ok(())
+    Ok(application)
 }
 
 fn count(grains: &[(Sequence, AddressKey)]) -> u64 {

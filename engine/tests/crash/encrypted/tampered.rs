@@ -12,8 +12,8 @@ use grainstore::cal::{Near, Query};
 use grainstore::embed::{Embedding, Metric};
 use grainstore::format::{Encoding, SigningKey, sign};
 use grainstore::{
-    ContentAddress, EraseOptions, MasterKey, Offer, OpenOptions, SameFact, Session, SessionOptions,
-    Store,
+    ContentAddress, EraseOptions, MasterKey, Offer, OpenOptions, Owner, SameFact, Session,
+    SessionOptions, Store,
 };
 use redb::{ReadableDatabase, ReadableTable, TableDefinition, TableHandle, WriteTransaction};
 use tempfile::TempDir;
@@ -37,6 +37,8 @@ const NUMBERED: [&str; 11] = [
     "vectors",
     "vector_rows",
 ];
+/// Those whose keys are bytes.
+const KEYED: [&str; 5] = ["tombstones", "blobs", "blob_chunks", "application_rows", "owned"];
 const STATE: TableDefinition<'static, u64, &'static [u8; 55]> = TableDefinition::new("state");
 
 /// A store with something of everything, as it was earlier and as it is.
@@ -79,6 +81,11 @@ fn original() -> Original {
     let key = SigningKey::ed25519_from_seed(&[3; 32]);
     addresses.push(session.put(sign(blob.bytes(), &key, None).unwrap()).unwrap().address());
     session.put_fact(belief(Some("bob"), "bob", "red tea", 9000), SameFact::Add).unwrap();
+    for (user, number) in [("ann", 1), ("bob", 2), ("gus", 3)] {
+        let owner = Owner::User(user.to_owned());
+        session.put_row("notes", 1, number, user, owner.clone()).unwrap();
+        session.put_blob(b"the same file", owner).unwrap();
+    }
     session.erase_user("gus", "gus asked", &EraseOptions::new().now(true)).unwrap();
     // The full text of so few grains is written to disk by this alone.
     world.store.reindex().unwrap();
@@ -113,6 +120,14 @@ fn answers(path: &Path, addresses: &[ContentAddress]) -> Result<Answers, &'stati
         ask_as(&as_user(&store, user), user, &mut answers);
     }
     ask_as(&operator, "operator", &mut answers);
+    for (user, number) in [("ann", 1), ("bob", 2), ("gus", 3)] {
+        let row = operator.row("notes", 1, number).map(|row| format!("{row:?}"));
+        answers.push((format!("row of {user}"), row.map_err(|error| error.code().to_owned())));
+        let file = operator
+            .blob(&ContentAddress::of(b"the same file"), &Owner::User(user.to_owned()))
+            .map(|bytes| format!("{bytes:?}"));
+        answers.push((format!("blob of {user}"), file.map_err(|error| error.code().to_owned())));
+    }
     let entries = operator.audit(None, 20).map(|entries| format!("{entries:?}"));
     answers.push(("audit".to_owned(), entries.map_err(|error| error.code().to_owned())));
     drop(operator);
@@ -301,8 +316,9 @@ fn tamper(path: &Path, original: &Original, random: &mut Random) -> Option<Strin
         4 => format!("state: {}", in_tables("grains.redb", &mut |txn| states(txn, random))?),
         5 => format!("meta: {}", in_tables("grains.redb", &mut |txn| named(txn, "meta", random))?),
         6 => {
-            let change = &mut |txn: &WriteTransaction| of_bytes(txn, "tombstones", random);
-            format!("tombstones: {}", in_tables("grains.redb", change)?)
+            let table = random.pick(&KEYED);
+            let change = &mut |txn: &WriteTransaction| of_bytes(txn, table, random);
+            format!("{table}: {}", in_tables("grains.redb", change)?)
         }
         7 | 16 => in_tables("index.redb", &mut |txn| blocks(txn, random))?,
         8 => {

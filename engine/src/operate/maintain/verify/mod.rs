@@ -1,12 +1,13 @@
 //! Verification: that the store holds what it acknowledged, and that its parts agree.
 //!
-//! `log` checks the blobs and the tables beside them (`templates`, `vectors`), `audit` the chain and what it
+//! `log` checks the blobs and the tables beside them (`templates`, `vectors`, `application`), `audit` the chain and what it
 //! states about the log, `reads` the read log, `marks` the marks of each grain, `index` what is derived,
 //! `pages` the file underneath. `problems` collects, `sequence_set` is a set of sequences; `closed` verifies
 //! a store that cannot be opened. Repairs nothing.
 //!
 //! Memory is bounded: rows are read one at a time, and eleven bits are held for each grain.
 
+mod application;
 mod audit;
 mod closed;
 mod index;
@@ -178,7 +179,8 @@ fn check_side_tables(
     marks::check_roots(check, told.as_ref(), places, findings)?;
     log::check_access(check, findings)?;
     templates::check_templates(check, findings)?;
-    vectors::check_vectors(check, findings)
+    vectors::check_vectors(check, findings)?;
+    application::check(check, findings)
 }
 
 /// Checks the seal and the keyed sums of an encrypted store.
@@ -199,6 +201,9 @@ fn check_sums(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> Res
             | SummedTable::VectorRows
             | SummedTable::Spaces
             | SummedTable::RemovedSpaces => ProblemKind::Vector,
+            SummedTable::Blobs | SummedTable::ApplicationRows | SummedTable::Owned => {
+                ProblemKind::Application
+            }
         };
         let place = ProblemLocation::All(table.name());
         findings.value_or_problem(kind, place, check.view.check_rows([table]))?;

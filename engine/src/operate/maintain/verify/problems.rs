@@ -38,6 +38,8 @@ pub enum ProblemKind {
     Vector,
     /// A CAL template is damaged.
     Template,
+    /// A blob or a row of an application is damaged, or its owner is not told rightly.
+    Application,
     /// The audit chain is broken, truncated or rewritten, or a reason is not the one that was given.
     Audit,
     /// The read log is broken, truncated, rewritten or missing.
@@ -91,6 +93,10 @@ pub struct VerifyCounts {
     pub vectors: u64,
     /// CAL templates.
     pub templates: u64,
+    /// Blobs of applications: in a full verification with all their bytes.
+    pub application_blobs: u64,
+    /// Rows of applications.
+    pub application_rows: u64,
     /// Audit entries.
     pub audit_entries: u64,
     /// Entries of the read log.

@@ -2,6 +2,7 @@
 //! chain, and what a session may see of it all. Changes nothing but through the audit chain.
 
 pub(crate) mod audit;
+pub(crate) mod audit_rows;
 pub(crate) mod basis;
 pub(crate) mod consent;
 pub(crate) mod erasure;

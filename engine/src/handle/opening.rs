@@ -376,7 +376,7 @@ fn refusals_of(view: &View, chain: &AuditHashChain, options: &OpenOptions) -> Re
     if options.read_only {
         return Ok(RefusalLog::default());
     }
-    let (entries, carried) = (view.audit_rows()?.from_end()?, view.carried_refusals()?);
+    let (entries, carried) = (view.audit_rows()?.backward()?, view.carried_refusals()?);
     Ok(RefusalLog::after(chain.clone(), entries, carried.as_deref(), options.clock.now()))
 }
 

@@ -113,7 +113,7 @@ impl<'t> AuditRows<'t> {
         &self,
         numbers: Range<u64>,
     ) -> Result<impl Iterator<Item = NumberedEntry> + use<'t>> {
-        let rows = self.apart.range(numbers.start..numbers.end.min(layout::AUDIT_HEAD))?;
+        let rows = self.apart.range(numbers)?;
         Ok(rows.map(|row| {
             let (number, entry) = row?;
             Ok((number.value(), entry.value().to_vec()))
@@ -124,7 +124,7 @@ impl<'t> AuditRows<'t> {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`; the items fail alike.
-    pub(crate) fn from_end(&self) -> Result<impl Iterator<Item = Result<Vec<u8>>> + use<'t>> {
+    pub(crate) fn backward(&self) -> Result<impl Iterator<Item = Result<Vec<u8>>> + use<'t>> {
         let apart = self.apart.range(..layout::AUDIT_HEAD)?.rev().map(table_row);
         let beside = self.log.map(BackwardRows::new).transpose()?.into_iter().flatten();
         let rows = Merged { one: apart.peekable(), other: beside.peekable(), is_before: later };

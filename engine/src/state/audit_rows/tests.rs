@@ -51,7 +51,7 @@ fn has_all(rows: &AuditRows<'_>, count: u64) {
     }
     assert_eq!((rows.get(count).unwrap(), rows.since(count).unwrap().count()), (None, 0));
     assert_eq!(rows.get(layout::AUDIT_HEAD).unwrap(), None);
-    let back: Vec<_> = rows.from_end().unwrap().map(|entry| entry.unwrap()).collect();
+    let back: Vec<_> = rows.backward().unwrap().map(|entry| entry.unwrap()).collect();
     assert_eq!(back, (0..count).rev().map(entry).collect::<Vec<_>>());
     let every: Vec<_> = rows.every_row().unwrap().map(|row| row.unwrap().number).collect();
     assert_eq!(every, (0..count).collect::<Vec<_>>());

@@ -109,7 +109,7 @@ fn check_chain(
             if let Some(at) = beside {
                 check_place(check, &entry, Sequence::new(at), findings)?;
             }
-            told.reads.extend(entry.reads.clone());
+            told.reads.extend(entry.reads);
             compare_entry(check, &entry, told, findings)?;
         }
         if end.count <= count {

@@ -166,13 +166,15 @@ fn a_grain_that_nobody_wrote_is_found() {
             let last = log.last().unwrap().unwrap().0.value();
             let blob = belief("smuggled", "in", 1).build().unwrap().encode(Default::default());
             let sealed = sealed(last + 1, blob.unwrap().bytes());
-            let row = numbered(last + 1, u64::MAX, &sealed);
+            let before = log.get(last).unwrap().unwrap().value().to_vec();
+            let number = u64::from_be_bytes(*before.get(5..).unwrap().first_chunk().unwrap());
+            let number = number + u64::from(head_bytes(&before) > 17);
+            let row = numbered(last + 1, number, &sealed);
             log.insert(last + 1, row.as_slice()).unwrap();
         });
     });
 }
 
-/// The envelope of a body in the row of this key.
 /// Bytes before the envelope in a row of the log.
 fn head_bytes(row: &[u8]) -> usize {
     let length = row.get(13..17).unwrap().try_into().unwrap();
@@ -188,6 +190,7 @@ fn numbered(key: u64, number: u64, envelope: &[u8]) -> Vec<u8> {
     [&[2][..], &crc.finalize().to_be_bytes(), &head, envelope].concat()
 }
 
+/// The envelope of a body in the row of this key.
 fn sealed(key: u64, body: &[u8]) -> Vec<u8> {
     let mut crc = crc32fast::Hasher::new();
     crc.update(&key.to_be_bytes());

@@ -16,6 +16,7 @@ use crate::base::error::{Error, Result};
 use crate::disk::blob::{is_signed, is_withdrawal, stored_grain, with_fields};
 use crate::disk::layout::{self, RowKey, SignatureWrapper, StateRecord, Stub};
 use crate::state::consent::parse_basis_address;
+use crate::state::truth::ok_if_readable;
 
 const LOG: &str = "log";
 const STATE: &str = "state";
@@ -72,6 +73,10 @@ pub(super) fn check(check: &VerifyContext<'_>, findings: &mut ProblemCollector) 
                     findings.add(ProblemKind::Blob, place, error);
                 }
             }
+        }
+        // A damaged head is told of with the chain.
+        if let Some(entries) = ok_if_readable(check.view.audit_len())? {
+            numbers.check_end(entries, findings);
         }
         Ok(())
     })

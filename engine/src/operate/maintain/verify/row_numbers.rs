@@ -40,4 +40,12 @@ impl RowNumbers {
         let after = number.saturating_add(u64::from(row.entry.is_some()));
         self.lowest = Some(self.lowest.map_or(after, |lowest| lowest.max(after)));
     }
+
+    /// Checks the numbers of all rows against the number of audit entries.
+    pub(super) fn check_end(&self, entries: u64, findings: &mut ProblemCollector) {
+        if self.lowest.is_some_and(|lowest| lowest > entries) {
+            let detail = "a row has the number of an audit entry that there cannot be";
+            findings.add(ProblemKind::Log, ProblemLocation::All("log"), detail);
+        }
+    }
 }

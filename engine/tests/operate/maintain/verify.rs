@@ -150,6 +150,8 @@ fn a_place_of_the_log_that_is_gone_is_found() {
         ProblemKind::State,
         ProblemKind::IndexExtra,
         ProblemKind::Roots,
+        // Its audit entry is gone with it.
+        ProblemKind::Audit,
     ];
     finds(&all, |path| {
         truth(path, |txn| {

@@ -8,6 +8,7 @@ mod application;
 #[cfg(test)]
 mod application_tests;
 mod erasure;
+mod log_row;
 mod owner;
 mod vectors;
 
@@ -26,6 +27,7 @@ pub(crate) use application::{
 pub(crate) use erasure::{
     ErasureRecord, META_ERASURES, PendingScrub, Stub, TOMBSTONES, Tombstone, UserToken,
 };
+pub(crate) use log_row::{LogRowHead, LogRowParts};
 pub(crate) use owner::{OwnedLink, RowOwner};
 pub(crate) use vectors::{
     META_REMOVED_VECTORS, META_SERVING, REMOVED_SPACES, RemovedVectors, SPACES, StoredVector,
@@ -33,7 +35,8 @@ pub(crate) use vectors::{
     seal_space,
 };
 
-/// Sequence -> envelope of a blob, in the order of writing, from 1.
+/// Sequence -> envelope of a blob, in a plain store behind the audit entry that brought it ([`LogRowParts`]), in the
+/// order of writing, from 1.
 pub(crate) const LOG: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("log");
 /// Sequence -> state record; no row means the default state.
 pub(crate) const STATE: TableDefinition<'static, u64, &'static [u8; STATE_RECORD_BYTES]> =
@@ -41,7 +44,8 @@ pub(crate) const STATE: TableDefinition<'static, u64, &'static [u8; STATE_RECORD
 /// Sequence -> sequences of the grains that protect this one, itself included; no row means none.
 pub(crate) const ROOTS: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("roots");
-/// Audit sequence -> canonical MessagePack entry, from 0 (genesis); [`AUDIT_HEAD`] -> [`AuditHead`].
+/// Audit sequence -> canonical MessagePack entry, from 0 (genesis); [`AUDIT_HEAD`] -> [`AuditHead`]. What brought a
+/// grain into a plain store lies in the row of the grain: see [`LogRowParts`].
 pub(crate) const AUDIT: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("audit");
 /// Audit sequence -> envelope of the reason given, beside the chain so that erasure can remove it.
@@ -105,8 +109,8 @@ pub(crate) const META_INDEX_EPOCH: &str = "index_epoch";
 pub(crate) const META_SEGMENT: &str = "segment";
 /// Row of the meta table for the CAL switch: 1 for read-only, 2 for off. No row: on.
 pub(crate) const META_CAL: &str = "cal";
-/// Key of the audit head, apart from the chain. It is in the chain's own table because both change with every
-/// write, and one page less to write is 5 % of a durable put.
+/// Key of the audit head, apart from the chain. It is in the chain's own table because both change with one write.
+/// An entry in the last row of the log may be a later one.
 pub(crate) const AUDIT_HEAD: u64 = u64::MAX;
 
 /// The format version of the whole directory.
@@ -606,7 +610,8 @@ impl SignatureWrapper {
     }
 }
 
-/// The end of the audit chain, stored apart from it so that a truncated chain is noticed.
+/// The end of the audit chain, stored apart from it so that a truncated chain is noticed. In a plain store it is the
+/// end as of the last commit with an entry that lies in no row of the log.
 ///
 /// | byte | meaning |
 /// |---|---|

@@ -17,8 +17,8 @@ use crate::base::error::{Error, Result};
 use crate::disk::compression::{MAX_FRAME_BYTES, compress, decompress};
 use crate::disk::keyring::{Keyring, STORE_SLOT, SlotKeys};
 use crate::disk::layout::{
-    self, AddressKey, EncryptedEnvelope, PlainEnvelope, RowKey, STATE_RECORD_BYTES, StateRecord,
-    UserToken, decode_state, encode_state,
+    self, AddressKey, EncryptedEnvelope, LogRowHead, LogRowParts, PlainEnvelope, RowKey,
+    STATE_RECORD_BYTES, StateRecord, UserToken, decode_state, encode_state,
 };
 use crate::disk::row_sums::{self, FIRST_SUMMED, IndexSeal};
 use crate::rules::preset::ActiveRules;
@@ -126,6 +126,35 @@ impl Vault {
             (body, _) => body,
         };
         body.map(Cow::Owned).ok_or_else(damaged)
+    }
+
+    /// Returns the parts of a row of the log. An encrypted store has its audit entries elsewhere.
+    pub(crate) fn split_log_row<'b>(&self, row: &'b [u8]) -> LogRowParts<'b> {
+        match self.keyring {
+            None => LogRowParts::split(row),
+            Some(_) => LogRowParts::whole(row),
+        }
+    }
+
+    /// Returns the row of the log at this place with this head, which an encrypted store leaves out.
+    ///
+    /// # Errors
+    /// As [`LogRowHead::encode`].
+    pub(crate) fn log_row(
+        &self,
+        at: Sequence,
+        head: LogRowHead<'_>,
+        envelope: Vec<u8>,
+    ) -> Result<Vec<u8>> {
+        match self.keyring {
+            None => head.encode(at, &envelope),
+            Some(_) => Ok(envelope),
+        }
+    }
+
+    /// Returns the envelope or the stub in a row of the log.
+    pub(crate) fn log_envelope<'b>(&self, row: &'b [u8]) -> &'b [u8] {
+        self.split_log_row(row).envelope
     }
 
     /// Encodes a row with this body, compressed first if compression is on for such a row and makes it shorter.

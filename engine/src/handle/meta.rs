@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
 use crate::disk::keyring::{Keyring, Secret, fill_random};
-use crate::disk::layout::{self, AuditHead, PlainEnvelope, RowKey};
+use crate::disk::layout::{self, PlainEnvelope, RowKey};
 use crate::disk::row_sums;
 use crate::disk::truth_tables::TruthTable;
 use crate::disk::truth_transaction::TruthTransaction;
@@ -24,6 +24,7 @@ use crate::state::audit::append_audit;
 use crate::state::audit::{
     AuditEntry, AuditHashChain, AuditOperation, AuditRecord, MAX_SEGMENT_ENTRIES, OpenSegment,
 };
+use crate::state::audit_rows::AuditRows;
 
 /// Writes the tables, the format stamp and the genesis entry of a new store.
 pub(crate) fn initialize(
@@ -121,7 +122,7 @@ pub(crate) fn resolve_compression(
 ///
 /// # Errors
 /// `ERR_INTEGRITY` if neither tells; `ERR_IO`.
-pub(crate) fn open_segment(db: &Database) -> Result<Option<OpenSegment>> {
+pub(crate) fn open_segment(db: &Database, vault: &Vault) -> Result<Option<OpenSegment>> {
     let txn = db.begin_read()?;
     let row = txn.open_table(layout::META)?.get(layout::META_SEGMENT)?;
     let damaged = match row.map(|row| OpenSegment::open(row.value())) {
@@ -129,10 +130,11 @@ pub(crate) fn open_segment(db: &Database) -> Result<Option<OpenSegment>> {
         Some(Ok(open)) => return Ok(Some(open)),
         Some(Err(damaged)) => damaged,
     };
-    let audit = txn.open_table(layout::AUDIT)?;
+    let (audit, log) = (txn.open_table(layout::AUDIT)?, txn.open_table(layout::LOG)?);
+    let rows = AuditRows::new(&audit, vault.keyring().is_none().then_some(&log));
     let most = usize::try_from(MAX_SEGMENT_ENTRIES).unwrap_or(usize::MAX);
-    for row in audit.range(..layout::AUDIT_HEAD)?.rev().take(most) {
-        let entry = AuditEntry::decode(row?.1.value())?;
+    for entry in rows.backward()?.take(most) {
+        let entry = AuditEntry::decode(&entry?)?;
         if let Some(start) = entry.segment {
             return Ok(Some(OpenSegment { start, first: entry.sequence, since: entry.time }));
         }
@@ -187,7 +189,7 @@ pub(crate) fn read_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> 
     let row = |name: &str| -> Result<Option<Vec<u8>>> {
         Ok(meta.get(name)?.map(|row| row.value().to_vec()))
     };
-    let missing = || Error::integrity("the store lacks its audit key or its audit head");
+    let missing = || Error::integrity("the store lacks its audit key");
     check_keyring(&row, vault, options.key.is_some())?;
     // Format 1 did not mark destroyed keys; the upgrade does.
     if format >= layout::FIRST_FORMAT_WITH_SEAL {
@@ -198,9 +200,8 @@ pub(crate) fn read_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> 
         false => RowKey::AUDIT_KEY,
     };
     let key = vault.open_audit_key(at, &row(layout::META_AUDIT_KEY)?.ok_or_else(missing)?)?;
-    let audit = txn.open_table(layout::AUDIT)?;
-    let head = audit.get(layout::AUDIT_HEAD)?.ok_or_else(missing)?;
-    let head = AuditHead::decode(head.value())?;
+    let (audit, log) = (txn.open_table(layout::AUDIT)?, txn.open_table(layout::LOG)?);
+    let head = AuditRows::new(&audit, vault.keyring().is_none().then_some(&log)).head()?;
     let epoch = row(layout::META_INDEX_EPOCH)?.map(|row| row.as_slice().try_into());
     let epoch = epoch.transpose().map_err(|_| Error::integrity("the index epoch is malformed"))?;
     vault.set_index_epoch(epoch.map_or(0, u64::from_be_bytes));

@@ -342,7 +342,7 @@ impl StoreSettings {
         let mut meta = read_meta(db, vault, options)?;
         check_seal(db, vault)?;
         let rules = load_rules(db, options)?;
-        meta.chain = meta.chain.in_segment(open_segment(db)?, rules.policy_set()?);
+        meta.chain = meta.chain.in_segment(open_segment(db, vault)?, rules.policy_set()?);
         if upgrades {
             upgrade(db, &mut meta, options)?;
         }
@@ -383,7 +383,7 @@ fn refusals_of(view: &View, chain: &AuditHashChain, options: &OpenOptions) -> Re
     if options.read_only {
         return Ok(RefusalLog::default());
     }
-    let (entries, carried) = (view.audit_from_end()?, view.carried_refusals()?);
+    let (entries, carried) = (view.audit_rows()?.backward()?, view.carried_refusals()?);
     Ok(RefusalLog::after(chain.clone(), entries, carried.as_deref(), options.clock.now()))
 }
 

@@ -243,14 +243,13 @@ impl Session {
         let from = after.map_or(0, |after| after.saturating_add(1));
         let mut entries = Vec::new();
         let mut reasons = 0_usize;
-        for row in view.audit()?.range(from..layout::AUDIT_HEAD)? {
+        for row in view.audit_rows()?.since(from)? {
             if entries.len() >= limit.min(MAX_AUDIT_ENTRIES) || reasons >= MAX_REASONS_BYTES {
                 break;
             }
-            let (sequence, bytes) = row?;
-            let entry = view.decode_audit_entry(bytes.value())?;
+            let (at, bytes) = row?;
+            let entry = view.decode_audit_entry(&bytes)?;
             if wanted(&entry) {
-                let at = sequence.value();
                 let reason = match view.is_reason_erased(at)? {
                     true => None,
                     false => view.reason(at)?,

@@ -756,8 +756,25 @@ impl ReadLogSummary {
     }
 }
 
-/// Links records to the chain and stores them with the new head. `keeper` returns the key under which the
-/// reason of a record is encrypted.
+/// Writes the reason that was given with a record, if one was; `encryption_key` returns the key it is encrypted under.
+///
+/// # Errors
+/// Those of `encryption_key`; `ERR_IO`.
+pub(crate) fn write_reason(
+    rows: &mut RowWriter<'_>,
+    chain: &AuditHashChain,
+    (number, record): (u64, &AuditRecord),
+    encryption_key: &dyn Fn(&AuditRecord) -> Result<EncryptionKey>,
+) -> Result<()> {
+    let Some(reason) = &record.reason else { return Ok(()) };
+    let key = RowKey::reason(number);
+    let row = chain.vault().seal(key, reason.as_bytes(), &encryption_key(record)?)?;
+    rows.put(TruthTable::Reasons, number, &row).map(drop)
+}
+
+/// Links records to the chain and stores them in the table of entries, with the new head. `encryption_key` returns the
+/// key under which the reason of a record is encrypted. The entries of a group that brings grains are written by the
+/// writer.
 pub(crate) fn append_audit(
     rows: &mut RowWriter<'_>,
     chain: &mut AuditHashChain,
@@ -768,11 +785,7 @@ pub(crate) fn append_audit(
     for record in records {
         let (sequence, entry) = chain.append(record, now);
         rows.put(TruthTable::Audit, sequence, &entry)?;
-        if let Some(reason) = &record.reason {
-            let key = RowKey::reason(sequence);
-            let row = chain.vault().seal(key, reason.as_bytes(), &encryption_key(record)?)?;
-            rows.put(TruthTable::Reasons, sequence, &row)?;
-        }
+        write_reason(rows, chain, (sequence, record), encryption_key)?;
     }
     if !records.is_empty() {
         rows.put(TruthTable::Audit, layout::AUDIT_HEAD, &chain.head().encode())?;

@@ -43,8 +43,8 @@ impl View {
         if !self.has_erased()? {
             return Ok(false);
         }
-        let Some(row) = self.audit()?.get(entry)? else { return Ok(false) };
-        let entry = AuditEntry::decode(row.value())?;
+        let Some(entry) = self.audit_rows()?.get(entry)? else { return Ok(false) };
+        let entry = AuditEntry::decode(&entry)?;
         if entry.is_erasure() {
             return Ok(false);
         }

@@ -191,8 +191,8 @@ fn is_of_history(tables: &Tables, truth: &Truth) -> Result<bool> {
     if last >= truth.audit_len()? {
         return Ok(false);
     }
-    let entry = truth.audit()?.get(last)?;
-    if entry.is_none_or(|entry| *Sha256::digest(entry.value()) != head.hash) {
+    let entry = truth.audit_rows()?.get(last)?;
+    if entry.is_none_or(|entry| *Sha256::digest(&entry) != head.hash) {
         return Ok(false);
     }
     Ok(!truth.has_erased_in(head.count..truth.index_history()?.count)?)

@@ -3,6 +3,7 @@
 
 pub(crate) mod application;
 pub(crate) mod audit;
+pub(crate) mod audit_rows;
 pub(crate) mod basis;
 pub(crate) mod consent;
 pub(crate) mod erasure;

@@ -15,8 +15,8 @@ use grainstore_format::container::EmbeddingSummary;
 use grainstore_index::Sequence;
 use grainstore_index::vectors::{Space, Vector};
 use redb::{
-    Key, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata,
-    TableDefinition, TableError, Value,
+    AccessGuard, Key, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable,
+    ReadableTableMetadata, TableDefinition, TableError, Value,
 };
 
 use crate::base::error::{Error, Result};
@@ -29,6 +29,7 @@ use crate::disk::layout::{
 use crate::disk::row_sums::{self, SummedTable};
 use crate::disk::vault::{EncryptionKey, Vault};
 use crate::state::audit::AuditHashChain;
+use crate::state::audit_rows::AuditRows;
 use crate::state::truth::spaces::group_embeddings;
 use erased::ErasureState;
 pub(crate) use erased::{LogRow, ok_if_readable};
@@ -42,6 +43,7 @@ pub(crate) struct Truth {
     state: LazyTable<u64, &'static [u8; STATE_RECORD_BYTES]>,
     roots: LazyTable<u64, &'static [u8]>,
     audit: LazyTable<u64, &'static [u8]>,
+    audit_head: OnceLock<AuditHead>,
     reasons: LazyTable<u64, &'static [u8]>,
     access: LazyTable<u64, &'static [u8; ACCESS_RECORD_BYTES]>,
     signatures: LazyTable<u64, &'static [u8]>,
@@ -101,6 +103,7 @@ impl Truth {
             state: LazyTable::new(layout::STATE),
             roots: LazyTable::new(layout::ROOTS),
             audit: LazyTable::new(layout::AUDIT),
+            audit_head: OnceLock::new(),
             reasons: LazyTable::new(layout::REASONS),
             access: LazyTable::new(layout::ACCESS),
             signatures: LazyTable::new(layout::SIGNATURES),
@@ -113,18 +116,16 @@ impl Truth {
         })
     }
 
-    /// The audit entries, oldest first, and the head after them.
+    /// The entries of the audit log.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if the table is missing; `ERR_IO`.
-    pub(crate) fn audit(&self) -> Result<&ReadOnlyTable<u64, &'static [u8]>> {
-        self.audit.get(&self.txn)
-    }
-
-    /// The entries of the audit log as they lie there, from its end.
-    pub(crate) fn audit_from_end(&self) -> Result<impl Iterator<Item = Result<Vec<u8>>>> {
-        let rows = self.audit()?.range(..layout::AUDIT_HEAD)?.rev();
-        Ok(rows.map(|row| Ok(row?.1.value().to_vec())))
+    /// `ERR_INTEGRITY` if a table is missing; `ERR_IO`.
+    pub(crate) fn audit_rows(&self) -> Result<AuditRows<'_>> {
+        let log = match self.vault.keyring() {
+            None => Some(self.log.get(&self.txn)?),
+            Some(_) => None,
+        };
+        Ok(AuditRows::new(self.audit.get(&self.txn)?, log))
     }
 
     /// The row with counts of refusals that the last opening left.
@@ -139,9 +140,12 @@ impl Truth {
         Ok(row.map(|row| row.value().to_vec()))
     }
 
-    /// Number of audit entries; the head is one row more.
+    /// Number of audit entries.
+    ///
+    /// # Errors
+    /// As [`Truth::audit_head`].
     pub(crate) fn audit_len(&self) -> Result<u64> {
-        Ok(self.audit()?.len()?.saturating_sub(1))
+        Ok(self.audit_head()?.count)
     }
 
     /// The end of the audit log.
@@ -149,8 +153,11 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY` if it is missing or damaged.
     pub(crate) fn audit_head(&self) -> Result<AuditHead> {
-        let row = self.audit()?.get(layout::AUDIT_HEAD)?;
-        AuditHead::decode(row.ok_or_else(|| Error::integrity("the audit log has no head"))?.value())
+        if let Some(head) = self.audit_head.get() {
+            return Ok(*head);
+        }
+        let head = self.audit_rows()?.head()?;
+        Ok(*self.audit_head.get_or_init(|| head))
     }
 
     /// The empty audit chain of this store, with its key.
@@ -238,7 +245,7 @@ impl Truth {
     pub(crate) fn has_sound_key(&self, at: Sequence) -> Result<bool> {
         let Some(keyring) = self.vault.keyring() else { return Ok(false) };
         let row = self.log.get(&self.txn)?.get(at.get())?;
-        let slot = row.and_then(|row| match EncryptedEnvelope::parse(row.value()) {
+        let slot = row.and_then(|row| match EncryptedEnvelope::parse(self.envelope(&row)) {
             Ok(Some(sealed)) => Some(sealed.slot),
             _ => None,
         });
@@ -251,7 +258,7 @@ impl Truth {
     /// Those of [`Vault::key_of_row`]; `ERR_INTEGRITY` if the log has no such sequence.
     pub(crate) fn encryption_key_at(&self, sequence: Sequence) -> Result<EncryptionKey> {
         match self.log.get(&self.txn)?.get(sequence.get())? {
-            Some(row) => self.vault.key_of_row(row.value()),
+            Some(row) => self.vault.key_of_row(self.envelope(&row)),
             None => Err(Error::integrity(format!("the log has no entry {}", sequence.get()))),
         }
     }
@@ -496,6 +503,11 @@ impl Truth {
         row.map_or(Ok(Vec::new()), |row| layout::decode_roots(sequence, row.value()))
     }
 
+    /// The envelope or the stub in a row of the log.
+    fn envelope<'r>(&self, row: &'r AccessGuard<'_, &'static [u8]>) -> &'r [u8] {
+        self.vault.log_envelope(row.value())
+    }
+
     /// Runs `read` on the blob at a sequence.
     ///
     /// # Errors
@@ -509,12 +521,13 @@ impl Truth {
         let Some(row) = self.log.get(&self.txn)?.get(sequence.get())? else {
             return Err(Error::integrity(format!("the log has no entry {}", sequence.get())));
         };
-        if Stub::is_stub(row.value()) {
-            Stub::open(sequence, row.value(), &self.vault)?;
+        let envelope = self.envelope(&row);
+        if Stub::is_stub(envelope) {
+            Stub::open(sequence, envelope, &self.vault)?;
             return Err(erased::erased_sequence_error(sequence));
         }
         self.check_not_erased(sequence)?;
-        let blob = self.vault.open(RowKey::log(sequence), row.value());
+        let blob = self.vault.open(RowKey::log(sequence), envelope);
         read(&blob.map_err(|error| self.doubt_erased(sequence, error))?)
     }
 

@@ -4,7 +4,6 @@
 
 use crate::base::sync::RwLock;
 use crate::disk::blob::is_signed;
-use crate::disk::layout;
 use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -296,8 +295,8 @@ impl View {
         old: &ContentAddress,
         by: &ContentAddress,
     ) -> Result<Option<AuditEntry>> {
-        for row in self.audit()?.range(since..layout::AUDIT_HEAD)? {
-            let entry = self.decode_audit_entry(row?.1.value())?;
+        for row in self.audit_rows()?.since(since)? {
+            let entry = self.decode_audit_entry(&row?.1)?;
             if entry.is_supersession() && entry.subjects == [*old, *by] {
                 return Ok(Some(entry));
             }

@@ -15,7 +15,8 @@ use super::kit::model::Model;
 use super::questions::answers_agree;
 use super::{START_MS, clock_at, open};
 use crate::Store;
-use crate::disk::layout::{self, AuditHead, PlainEnvelope};
+use crate::disk::layout::{self, AuditHead, LogRowParts, PlainEnvelope};
+use crate::state::audit_rows::{AuditRow, AuditRows};
 
 /// Whether the disk holds one of these states whole, found by index and log, and takes new writes.
 /// Says which state it was.
@@ -96,7 +97,8 @@ fn tables_are_whole(image: Image, entries: u64) -> Result<(), String> {
         let mut next = 1;
         for row in log.iter()? {
             let (sequence, envelope) = row?;
-            PlainEnvelope::open(sequence.value(), envelope.value())?;
+            let envelope = LogRowParts::split(envelope.value()).envelope;
+            PlainEnvelope::open(sequence.value(), envelope)?;
             let place = same("a place in the log", &sequence.value(), &next);
             if place.is_err() {
                 return Ok(place);
@@ -117,23 +119,24 @@ fn chain_is_whole(txn: &redb::ReadTransaction, entries: u64) -> crate::Result<Re
         Ok(meta.get(name)?.map(|row| row.value().to_vec()).unwrap_or_default())
     };
     let audit = txn.open_table(layout::AUDIT)?;
-    let head = audit.get(layout::AUDIT_HEAD)?.map(|head| AuditHead::decode(head.value()));
+    let log = txn.open_table(layout::LOG)?;
+    let rows = AuditRows::new(&audit, Some(&log));
     let genesis = Sha256::new().chain_update("grainstore-audit-v1");
     let mut hash: [u8; 32] = genesis.chain_update(row(layout::META_STORE_ID)?).finalize().into();
     let mut count = 0;
-    for row in audit.range(..layout::AUDIT_HEAD)? {
-        let (sequence, entry) = row?;
-        let Ok(Value::Map(fields)) = decode_value(entry.value(), Encoding::MessagePack) else {
+    for row in rows.every_row()? {
+        let AuditRow { number, entry, .. } = row?;
+        let Ok(Value::Map(fields)) = decode_value(&entry, Encoding::MessagePack) else {
             return Ok(Err(format!("audit entry {count} is no map")));
         };
-        let link = (sequence.value(), fields.get("previous").cloned());
+        let link = (number, fields.get("previous").cloned());
         let linked = same("an audit entry", &link, &(count, Some(Value::Bytes(hash.to_vec()))));
         if linked.is_err() {
             return Ok(linked);
         }
-        hash = Sha256::digest(entry.value()).into();
+        hash = Sha256::digest(&entry).into();
         count += 1;
     }
-    let end = same("the end of the chain", &Some(AuditHead { count, hash }), &head.transpose()?);
+    let end = same("the end of the chain", &AuditHead { count, hash }, &rows.head()?);
     Ok(end.and(same("audit entries", &count, &entries)))
 }

@@ -13,8 +13,9 @@ use super::disk::{Cut, Disk, Event, Fault, Image};
 use super::power_cut::replay;
 use super::{START_MS, clock_at, open};
 use crate::disk::keyring::Keyring;
-use crate::disk::layout::{self, AuditHead, RowKey, Stub};
+use crate::disk::layout::{self, RowKey, Stub};
 use crate::disk::vault::Vault;
+use crate::state::audit_rows::AuditRows;
 use crate::{AuditEntry, EraseOptions, MasterKey, OpenOptions, Result, SessionOptions, Store};
 
 /// Any time after the fixture was written.
@@ -41,8 +42,10 @@ fn stamp(image: Image) -> (u32, u64) {
     let meta = txn.open_table(layout::META).unwrap();
     let stamp = meta.get(layout::META_FORMAT).unwrap().unwrap().value().try_into().unwrap();
     let audit = txn.open_table(layout::AUDIT).unwrap();
-    let head = audit.get(layout::AUDIT_HEAD).unwrap().unwrap();
-    (u32::from_be_bytes(stamp), AuditHead::decode(head.value()).unwrap().count)
+    let log = txn.open_table(layout::LOG).unwrap();
+    let is_plain = meta.get(layout::META_ENCRYPTED).unwrap().is_none();
+    let head = AuditRows::new(&audit, is_plain.then_some(&log)).head().unwrap();
+    (u32::from_be_bytes(stamp), head.count)
 }
 
 /// The same store with another stamp.

@@ -8,6 +8,7 @@
 mod application;
 mod backlog;
 mod closing;
+mod entries;
 mod erasure;
 mod group_keys;
 mod notes;
@@ -35,7 +36,6 @@ use crate::base::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use crate::base::sync::receive_within;
 use crate::disk::database::{DatabaseHandle, LeasedReader};
 use crate::disk::directory;
-use crate::disk::layout::RowKey;
 use crate::disk::truth_tables::TruthTable;
 use crate::disk::truth_transaction::RowWriter;
 use crate::rules::policy::Proofs;
@@ -56,6 +56,7 @@ use crate::write::read_log::ReadLog;
 
 pub(crate) use backlog::Backlog;
 pub(crate) use closing::Presence;
+use entries::GroupEntries;
 pub(crate) use erasure::{CommittedErasure, ErasureOrder, ErasureTarget};
 pub(crate) use group_keys::GroupKeys;
 pub(crate) use scrub::ScrubState;
@@ -387,13 +388,13 @@ impl Writer {
         let keys = GroupKeys::new(&self.view, plan, (vault, &self.rules))?;
         let mut chain = self.chain.clone();
         let first = chain.head().count;
+        let entries = GroupEntries::link(plan, &mut chain, plan.now());
         let txn = self.db.begin_change()?;
         let counts = txn.write(|rows| {
-            write_grains(rows, &plan.grains, &keys)?;
+            entries.write_grains(rows, &plan.grains, &keys)?;
             write_signatures(rows, plan, &keys)?;
             write_vectors(rows, plan, &keys)?;
-            let encryption_key = |record: &AuditRecord| keys.key_of_record(record);
-            append_audit(rows, &mut chain, &plan.audit, plan.now(), &encryption_key)?;
+            entries.write_others(rows, &mut chain, &keys)?;
             self.piggyback_notes(rows, &mut chain, &notes, plan.now())?;
             write_states(rows, plan, first)?;
             write_roots(rows, plan)?;
@@ -675,20 +676,6 @@ fn defer_reply<T: Send + 'static>(reply: PendingReply<T>, decided: Result<T>) ->
         let _ = reply.send(durable.and(decided));
     });
     DecidedMember { answer, failure }
-}
-
-fn write_grains(
-    rows: &mut RowWriter<'_>,
-    grains: &[StagedGrain],
-    keys: &GroupKeys<'_>,
-) -> Result<()> {
-    for StagedGrain { sequence, prepared } in grains {
-        let encryption_key = keys.key_at(*sequence)?;
-        let envelope =
-            keys.vault.seal(RowKey::log(*sequence), prepared.blob.bytes(), &encryption_key)?;
-        rows.put(TruthTable::Log, *sequence, &envelope)?;
-    }
-    Ok(())
 }
 
 fn write_signatures(

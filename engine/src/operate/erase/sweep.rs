@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::{ErasureTarget, Session};
 use crate::base::error::{Result, catch_storage_panic};
 use crate::disk::blob::{is_withdrawal, with_fields};
-use crate::disk::layout::{self, StateRecord};
+use crate::disk::layout::StateRecord;
 use crate::handle::store::Store;
 use crate::rules::policy::{PolicyRule, PolicyTerms};
 use crate::state::audit::{AuditEntry, AuditOperation};
@@ -390,8 +390,8 @@ fn version_after(
         [address, ContentAddress::from_bytes(*view.vault().address_key(&address).as_bytes())]
     };
     let mut gone = names(erased);
-    for row in view.audit()?.range(since..layout::AUDIT_HEAD)? {
-        let entry = view.decode_audit_entry(row?.1.value())?;
+    for row in view.audit_rows()?.since(since)? {
+        let entry = view.decode_audit_entry(&row?.1)?;
         let [old, new] = *entry.subjects.as_slice() else { continue };
         if !entry.is_supersession() || !gone.contains(&old) {
             continue;
@@ -421,17 +421,17 @@ fn entry_of(
     if let Some(entry) = view.supersession_entry(since, old, by)? {
         return Ok(Some(entry));
     }
-    let audit = view.audit()?;
+    let audit = view.audit_rows()?;
     // What was here before what it ends has ended that when it came.
     if to >= from {
-        for row in audit.range(since..layout::AUDIT_HEAD)? {
-            let entry = view.decode_audit_entry(row?.1.value())?;
+        for row in audit.since(since)? {
+            let entry = view.decode_audit_entry(&row?.1)?;
             if brings(&entry, to, by) {
                 return Ok(Some(entry));
             }
         }
     }
-    audit.get(since)?.map(|entry| view.decode_audit_entry(entry.value())).transpose()
+    audit.get(since)?.map(|entry| view.decode_audit_entry(&entry)).transpose()
 }
 
 /// The entry of an import about one grain that took the place of another, where `since` is the entry of the import.
@@ -446,8 +446,8 @@ fn recorded_step(
     }
     let mut recorded = BTreeMap::new();
     let mut imported_at = None;
-    for row in view.audit()?.range(since..layout::AUDIT_HEAD)? {
-        let entry = view.decode_audit_entry(row?.1.value())?;
+    for row in view.audit_rows()?.since(since)? {
+        let entry = view.decode_audit_entry(&row?.1)?;
         // Entries of one commit have one time, and that of an import is the first.
         if *imported_at.get_or_insert(entry.time) != entry.time
             || (entry.sequence == since && entry.import.is_none())

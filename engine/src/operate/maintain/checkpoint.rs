@@ -68,14 +68,14 @@ fn check_inclusion(view: &View, head: &AuditHead) -> Result<Option<Problem>> {
         return Err(schema("a checkpoint counts at least the genesis of a chain"));
     };
     let problem = |detail: String| Some(Problem::in_audit_entry(last, detail));
-    let Some(entry) = view.audit()?.get(last)? else {
+    let Some(entry) = view.audit_rows()?.get(last)? else {
         let count = view.audit_len()?;
         return Ok(problem(format!(
             "the checkpoint counts {} entries, the chain {count}",
             head.count
         )));
     };
-    Ok(match <[u8; 32]>::from(Sha256::digest(entry.value())) == head.hash {
+    Ok(match <[u8; 32]>::from(Sha256::digest(&entry)) == head.hash {
         true => None,
         false => problem("it is not the entry the checkpoint was made of".to_owned()),
     })

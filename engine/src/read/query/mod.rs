@@ -415,6 +415,6 @@ fn open_cursor(
 /// The first bytes of the hash of the last of these audit entries: erasures do not change it.
 fn entry_hash_prefix(view: &View, entries: u64) -> Result<[u8; 8]> {
     let missing = || Error::integrity("the audit log has lost its last entry");
-    let entry = view.audit()?.get(entries.saturating_sub(1))?.ok_or_else(missing)?;
-    Sha256::digest(entry.value()).first_chunk().copied().ok_or_else(missing)
+    let entry = view.audit_rows()?.get(entries.saturating_sub(1))?.ok_or_else(missing)?;
+    Sha256::digest(&entry).first_chunk().copied().ok_or_else(missing)
 }

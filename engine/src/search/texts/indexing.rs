@@ -15,7 +15,6 @@ use super::settings::TextSettings;
 use super::turns::ConversationWindow;
 use crate::base::error::{Error, Result};
 use crate::disk::blob::with_fields;
-use crate::disk::layout;
 use crate::state::audit::AuditEntry;
 use crate::state::truth::ok_if_readable;
 use crate::state::view::View;
@@ -155,14 +154,14 @@ impl TextIndexPosition {
     fn changed_states(&self, view: &View) -> Result<BTreeSet<Sequence>> {
         let mut found = BTreeSet::new();
         let mut imported = None;
-        for row in view.audit()?.range(self.entries..layout::AUDIT_HEAD)? {
+        for row in view.audit_rows()?.since(self.entries)? {
             let (at, entry) = row?;
             // A damaged entry is for `verify` to report.
-            let Some(entry) = ok_if_readable(AuditEntry::decode(entry.value()))? else { continue };
+            let Some(entry) = ok_if_readable(AuditEntry::decode(&entry))? else { continue };
             match entry.operation.as_str() {
                 _ if entry.decision != "done" => {}
                 "create" | "put" | "sign" => {}
-                "import" => imported = imported.or(Some(at.value())),
+                "import" => imported = imported.or(Some(at)),
                 _ => {
                     for address in &entry.subjects {
                         found.extend(view.sequence_of_subject(address)?);

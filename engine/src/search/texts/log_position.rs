@@ -72,6 +72,6 @@ fn address_at(view: &View, sequence: u64) -> Result<Option<[u8; 32]>> {
 /// SHA-256 of the last of the first `entries` audit entries.
 fn entry_hash(view: &View, entries: u64) -> Result<Option<[u8; 32]>> {
     let Some(last) = entries.checked_sub(1) else { return Ok(None) };
-    let entry = view.audit()?.get(last)?;
-    Ok(entry.map(|entry| Sha256::digest(entry.value()).into()))
+    let entry = view.audit_rows()?.get(last)?;
+    Ok(entry.map(|entry| Sha256::digest(&entry).into()))
 }

@@ -142,7 +142,7 @@ impl AuditHashChain {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(super) fn write_segment(&mut self, rows: &mut RowWriter<'_>) -> Result<()> {
+    pub(crate) fn write_segment(&mut self, rows: &mut RowWriter<'_>) -> Result<()> {
         if std::mem::take(&mut self.segment_changed)
             && let Some(open) = &self.segment
         {

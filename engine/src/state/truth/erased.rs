@@ -48,10 +48,11 @@ impl LogRow {
         vault: &Vault,
         doubt: impl FnOnce(Error) -> Error,
     ) -> Result<Self> {
-        if Stub::is_stub(row) {
-            return Ok(Self::Erased(Stub::open(at, row, vault)?.address));
+        let envelope = vault.log_envelope(row);
+        if Stub::is_stub(envelope) {
+            return Ok(Self::Erased(Stub::open(at, envelope, vault)?.address));
         }
-        match vault.open(RowKey::log(at), row) {
+        match vault.open(RowKey::log(at), envelope) {
             Ok(blob) => Ok(Self::Blob(blob.into_owned())),
             // Its key was destroyed, so its address is no longer known.
             Err(error) => match doubt(error) {
@@ -118,9 +119,9 @@ impl Truth {
         let erasures = self.erasure_state()?.erasures.as_ref();
         let pending = erasures.into_iter().flat_map(|known| &known.pending);
         let Some(count) = pending.map(|of| of.entry).min() else { return self.audit_head() };
-        let log = self.audit()?;
+        let log = self.audit_rows()?;
         let last = count.checked_sub(1).map(|last| log.get(last)).transpose()?.flatten();
-        let hash = last.map_or([0; 32], |entry| Sha256::digest(entry.value()).into());
+        let hash = last.map_or([0; 32], |entry| Sha256::digest(&entry).into());
         Ok(AuditHead { count, hash })
     }
 
@@ -165,7 +166,8 @@ impl Truth {
     fn is_destroyed_since(&self, at: Sequence) -> bool {
         let row = self.log.get(&self.txn).and_then(|log| Ok(log.get(at.get())?));
         let Ok(Some(row)) = row else { return false };
-        let slot = EncryptedEnvelope::parse(row.value()).ok().flatten().map(|sealed| sealed.slot);
+        let sealed = EncryptedEnvelope::parse(self.envelope(&row)).ok().flatten();
+        let slot = sealed.map(|sealed| sealed.slot);
         self.vault.keyring().zip(slot).is_some_and(|(keyring, slot)| keyring.was_destroyed(slot))
     }
 
@@ -179,7 +181,7 @@ impl Truth {
             return Ok(false);
         };
         let Some(row) = self.log.get(&self.txn)?.get(at.get())? else { return Ok(false) };
-        let row = row.value();
+        let row = self.envelope(&row);
         if Stub::is_stub(row) {
             return Ok(true);
         }
@@ -242,8 +244,8 @@ impl Truth {
         if entries.is_empty() || !self.has_erased()? {
             return Ok(false);
         }
-        for row in self.audit()?.range(entries)? {
-            let Some(entry) = ok_if_readable(AuditEntry::decode(row?.1.value()))? else { continue };
+        for row in self.audit_rows()?.apart(entries)? {
+            let Some(entry) = ok_if_readable(AuditEntry::decode(&row?.1))? else { continue };
             let is_record = entry.operation == AuditOperation::EraseConsent.name();
             if entry.decision == "done" && entry.is_erasure() && !is_record {
                 return Ok(true);
@@ -258,8 +260,9 @@ impl Truth {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn stub_at(&self, at: Sequence) -> Result<Option<AddressKey>> {
         let Some(row) = self.log.get(&self.txn)?.get(at.get())? else { return Ok(None) };
-        match Stub::is_stub(row.value()) {
-            true => Ok(Some(Stub::open(at, row.value(), &self.vault)?.address)),
+        let stub = self.envelope(&row);
+        match Stub::is_stub(stub) {
+            true => Ok(Some(Stub::open(at, stub, &self.vault)?.address)),
             false => Ok(None),
         }
     }

@@ -307,8 +307,13 @@ impl WritePlan<'_> {
         })
     }
 
+    /// Returns the place of a staged grain among the new ones.
+    pub(crate) fn place_of_new(&self, address: &ContentAddress) -> Option<usize> {
+        self.by_address.get(address).copied()
+    }
+
     pub(super) fn staged(&self, address: &ContentAddress) -> Option<&StagedGrain> {
-        self.grains.get(*self.by_address.get(address)?)
+        self.grains.get(self.place_of_new(address)?)
     }
 }
 

@@ -137,7 +137,7 @@ impl Writer {
         self.scrub.schedule(places);
         let head = self.view.audit_head()?;
         let sequence = head.count.saturating_sub(1);
-        let entry = self.view.audit()?.get(sequence)?.map(|entry| entry.value().to_vec());
+        let entry = self.view.audit_rows()?.get(sequence)?;
         let missing = || Error::integrity("the audit entry of an erasure is missing");
         let entry = entry.ok_or_else(missing)?;
         Ok(Some(CommittedErasure { sequence, entry, head, grains, application }))
@@ -299,7 +299,7 @@ pub(super) fn write_stubs(
 ) -> Result<()> {
     let mut has_vectors = false;
     for (at, address) in grains {
-        rows.put(TruthTable::Log, *at, &Stub { address: *address }.seal(*at, view.vault()))?;
+        write_stub(view, rows, *at, *address)?;
         rows.mark_erased(*at)?;
         for table in
             [TruthTable::State, TruthTable::Roots, TruthTable::Signatures, TruthTable::Access]
@@ -314,6 +314,19 @@ pub(super) fn write_stubs(
         rows.put(TruthTable::Meta, layout::META_REMOVED_VECTORS, &gone.seal())?;
     }
     Ok(())
+}
+
+/// Replaces a grain by a stub. The audit entry beside it stays: it names addresses alone, and the chain needs it.
+fn write_stub(
+    view: &View,
+    rows: &mut RowWriter<'_>,
+    at: Sequence,
+    address: AddressKey,
+) -> Result<()> {
+    let row = rows.get(TruthTable::Log, at)?.unwrap_or_default();
+    let stub = Stub { address }.seal(at, view.vault());
+    let stub = view.vault().split_log_row(&row).with_envelope(&stub)?;
+    rows.put(TruthTable::Log, at, &stub).map(drop)
 }
 
 /// Removes the vectors of a grain, whose row numbers are not used again. Returns `true` if it had any.

@@ -134,7 +134,8 @@ fn a_flipped_bit_in_a_blob_is_found() {
             truth(path, |txn| {
                 let mut log = txn.open_table(LOG).unwrap();
                 let mut row = log.get(9).unwrap().unwrap().value().to_vec();
-                row[40] ^= 4;
+                let at = head_bytes(&row) + 40;
+                row[at] ^= 4;
                 log.insert(9, row.as_slice()).unwrap();
             });
         },
@@ -149,6 +150,8 @@ fn a_place_of_the_log_that_is_gone_is_found() {
         ProblemKind::State,
         ProblemKind::IndexExtra,
         ProblemKind::Roots,
+        // Its audit entry is gone with it.
+        ProblemKind::Audit,
     ];
     finds(&all, |path| {
         truth(path, |txn| {
@@ -165,9 +168,28 @@ fn a_grain_that_nobody_wrote_is_found() {
             let last = log.last().unwrap().unwrap().0.value();
             let blob = belief("smuggled", "in", 1).build().unwrap().encode(Default::default());
             let sealed = sealed(last + 1, blob.unwrap().bytes());
-            log.insert(last + 1, sealed.as_slice()).unwrap();
+            let before = log.get(last).unwrap().unwrap().value().to_vec();
+            let number = u64::from_be_bytes(*before.get(5..).unwrap().first_chunk().unwrap());
+            let number = number + u64::from(head_bytes(&before) > 17);
+            let row = numbered(last + 1, number, &sealed);
+            log.insert(last + 1, row.as_slice()).unwrap();
         });
     });
+}
+
+/// Bytes before the envelope in a row of the log.
+fn head_bytes(row: &[u8]) -> usize {
+    let length = row.get(13..17).unwrap().try_into().unwrap();
+    17 + usize::try_from(u32::from_be_bytes(length)).unwrap()
+}
+
+/// A row of the log with a number and no audit entry.
+fn numbered(key: u64, number: u64, envelope: &[u8]) -> Vec<u8> {
+    let head = [&number.to_be_bytes()[..], &[0; 4]].concat();
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&key.to_be_bytes());
+    crc.update(&head);
+    [&[2][..], &crc.finalize().to_be_bytes(), &head, envelope].concat()
 }
 
 /// The envelope of a body in the row of this key.
@@ -184,7 +206,10 @@ fn a_blob_that_is_no_grain_is_found() {
         truth(path, |txn| {
             let mut log = txn.open_table(LOG).unwrap();
             let last = log.last().unwrap().unwrap().0.value();
-            log.insert(last, sealed(last, b"\x01\x00\x01nothing at all").as_slice()).unwrap();
+            let mut row = log.get(last).unwrap().unwrap().value().to_vec();
+            row.truncate(head_bytes(&row));
+            row.extend(sealed(last, b"\x01\x00\x01nothing at all"));
+            log.insert(last, row.as_slice()).unwrap();
         });
         std::fs::remove_file(path.join("index.redb")).unwrap();
         // What is no grain cannot be indexed: the last one stays out of the index.
@@ -255,7 +280,7 @@ fn with_checksum(key: u64, mut state: [u8; 55]) -> [u8; 55] {
 
 fn address_at(log: &impl ReadableTable<u64, &'static [u8]>, key: u64) -> [u8; 32] {
     let row = log.get(key).unwrap().unwrap();
-    let (_head, blob) = row.value().split_at(6);
+    let (_head, blob) = row.value().split_at(head_bytes(row.value()) + 6);
     *grainstore::ContentAddress::of(blob).as_bytes()
 }
 
@@ -316,10 +341,37 @@ fn an_audit_entry_that_was_rewritten_is_found() {
     finds(&[ProblemKind::Audit, ProblemKind::Unaudited], |path| {
         truth(path, |txn| {
             let mut audit = txn.open_table(AUDIT).unwrap();
-            let mut entry = audit.get(4).unwrap().unwrap().value().to_vec();
+            let (key, mut entry) = {
+                let (key, entry) = audit.range(4..HEAD).unwrap().next().unwrap().unwrap();
+                (key.value(), entry.value().to_vec())
+            };
             let last = entry.len() - 1;
             entry[last] ^= 1;
-            audit.insert(4, entry.as_slice()).unwrap();
+            audit.insert(key, entry.as_slice()).unwrap();
+        });
+    });
+    let kinds = [ProblemKind::Audit, ProblemKind::Unaudited, ProblemKind::State];
+    finds(&kinds, |path| {
+        truth(path, |txn| {
+            let mut log = txn.open_table(LOG).unwrap();
+            let mut row = log.get(4).unwrap().unwrap().value().to_vec();
+            let last = head_bytes(&row) - 1;
+            assert!(last > 17, "its entry lies beside it");
+            row[last] ^= 1;
+            log.insert(4, row.as_slice()).unwrap();
+        });
+    });
+}
+
+#[test]
+fn an_audit_entry_that_was_taken_from_beside_its_grain_is_found() {
+    finds(&[ProblemKind::Audit, ProblemKind::Unaudited, ProblemKind::State], |path| {
+        truth(path, |txn| {
+            let mut log = txn.open_table(LOG).unwrap();
+            let row = log.get(4).unwrap().unwrap().value().to_vec();
+            let number = u64::from_be_bytes(*row.get(5..).unwrap().first_chunk().unwrap());
+            let bare = numbered(4, number, row.split_at(head_bytes(&row)).1);
+            log.insert(4, bare.as_slice()).unwrap();
         });
     });
 }

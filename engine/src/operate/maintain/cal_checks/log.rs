@@ -6,7 +6,6 @@ use sha2::{Digest, Sha256};
 
 use super::{MAX_EXAMINED_ENTRIES, SelfCheckContext, SelfCheckOutcome};
 use crate::base::error::Result;
-use crate::disk::layout;
 use crate::read::read_log::ReadsDestination;
 use crate::state::audit::AuditEntry;
 
@@ -142,18 +141,15 @@ pub(super) fn phi_in_queries(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let (count, _) = subject.session.audit_head()?;
     let view = subject.session.view()?;
     let mut looked = 0_usize;
-    for row in
-        view.audit()?.range(count.saturating_sub(MAX_EXAMINED_ENTRIES)..layout::AUDIT_HEAD)?
-    {
-        let (sequence, bytes) = row?;
-        let Ok(Value::Map(entry)) = decode_value(bytes.value(), Encoding::MessagePack) else {
+    for row in view.audit_rows()?.since(count.saturating_sub(MAX_EXAMINED_ENTRIES))? {
+        let (at, bytes) = row?;
+        let Ok(Value::Map(entry)) = decode_value(&bytes, Encoding::MessagePack) else {
             continue;
         };
         let Some(Value::Map(call)) = entry.get("call") else { continue };
         looked += 1;
         let hash = matches!(call.get("query_hash"), Some(Value::Bytes(hash)) if hash.len() == 32);
         if !hash || call.keys().any(|name| !ALLOWED_CALL_FIELDS.contains(&name.as_str())) {
-            let at = sequence.value();
             return Ok(Err(format!("entry {at} tells more of a query than its hash")));
         }
     }

@@ -17,6 +17,7 @@ use super::sequence_set::SequenceSet;
 use crate::base::error::{Error, Result};
 use crate::disk::layout::{self, AuditHead, RowKey, StateRecord};
 use crate::state::audit::{AuditEntry, CarriedCounts, ImportSummary, ReadLogSummary};
+use crate::state::audit_rows::AuditRow;
 use crate::state::truth::LogRow;
 use crate::write::plan::SUCCESSOR_GONE;
 
@@ -95,22 +96,56 @@ fn check_chain(
     told: &mut AuditedFacts,
     findings: &mut ProblemCollector,
 ) -> Result<()> {
-    let table = check.view.transaction().open_table(layout::AUDIT)?;
+    let rows = check.view.audit_rows()?;
+    let stored = rows.stored_head();
+    // A damaged head is told of once the entries are.
+    let count = stored.as_ref().map_or(u64::MAX, |stored| stored.count);
     let mut end = check.view.chain_before_genesis()?.head();
     let mut segments = SegmentWalk::default();
-    for row in table.range(..layout::AUDIT_HEAD)? {
-        let (key, entry) = row?;
-        if check_row(&mut end, key.value(), entry.value(), findings)?.is_some() {
-            let entry = check.view.decode_audit_entry(entry.value())?;
+    let (mut is_behind, mut at_stored) = (false, end);
+    for row in rows.every_row()? {
+        let AuditRow { number, entry: bytes, beside } = row?;
+        is_behind |= beside.is_none() && number >= count;
+        if check_row(&mut end, number, &bytes, findings)?.is_some() {
+            let entry = check.view.decode_audit_entry(&bytes)?;
             segments.advance(&entry, findings);
+            if let Some(at) = beside {
+                check_place(check, &entry, Sequence::new(at), findings)?;
+            }
             told.reads.extend(entry.reads);
             compare_entry(check, &entry, told, findings)?;
         } else {
             segments.skip();
         }
+        if end.count <= count {
+            at_stored = end;
+        }
     }
-    check_head(&end, &check.view.audit_head()?, findings);
+    let (stored, last) = (stored?, rows.head()?);
+    // Entries beside grains may come behind the head that is stored, which is the end of those before them.
+    match is_behind {
+        true => add_behind_head(&stored, findings),
+        false if at_stored != stored => check_head(&at_stored, &stored, findings),
+        false => check_head(&end, &last, findings),
+    }
     segments.finish(check.view.open_segment_row()?, findings)
+}
+
+/// Checks that an entry in a row of the log is that of the write that brought the grain there.
+fn check_place(
+    check: &VerifyContext<'_>,
+    entry: &AuditEntry,
+    at: Sequence,
+    findings: &mut ProblemCollector,
+) -> Result<()> {
+    let is_of_write = entry.decision == "done" && ["put", "supersede"].contains(&&*entry.operation);
+    let brought = entry.subjects.last().filter(|_| is_of_write);
+    let brought = brought.map(|address| check.view.sequence_in_audit(address)).transpose()?;
+    if brought.flatten() != Some(at) {
+        let detail = format!("it lies beside the grain at {}, which it did not bring", at.get());
+        findings.add(ProblemKind::Audit, ProblemLocation::Row(AUDIT, entry.sequence), detail);
+    }
+    Ok(())
 }
 
 /// Advances the chain by a row. Returns the entry, if it can be decoded.
@@ -174,12 +209,16 @@ fn check_head(end: &AuditHead, head: &AuditHead, findings: &mut ProblemCollector
         let detail = format!("entries {} to {} are missing", end.count, head.count - 1);
         findings.add(ProblemKind::Audit, ProblemLocation::Row(AUDIT, end.count), detail);
     } else if head.count < end.count {
-        let detail = "it stands behind the head of the chain";
-        findings.add(ProblemKind::Audit, ProblemLocation::Row(AUDIT, head.count), detail);
+        add_behind_head(head, findings);
     } else if head.hash != end.hash {
         let last = ProblemLocation::Row(AUDIT, end.count.saturating_sub(1));
         findings.add(ProblemKind::Audit, last, "it is not the entry the head was made of");
     }
+}
+
+fn add_behind_head(head: &AuditHead, findings: &mut ProblemCollector) {
+    let detail = "it stands behind the head of the chain";
+    findings.add(ProblemKind::Audit, ProblemLocation::Row(AUDIT, head.count), detail);
 }
 
 fn fields(bytes: &[u8]) -> Result<Map> {
@@ -311,7 +350,7 @@ fn compare_import(
     let mut digest = Sha256::new();
     let (mut count, mut is_known) = (0, true);
     for row in check.log.range(note.first..note.first.saturating_add(note.added))? {
-        let (at, envelope) = row?;
+        let (at, row) = row?;
         let at = at.value();
         for places in [&mut told.stored, &mut told.imported] {
             places.add(Sequence::new(at));
@@ -319,7 +358,7 @@ fn compare_import(
         // An unreadable row was reported by the check of the log, and makes the count differ here.
         let place = Sequence::new(at);
         let doubt = |error| check.view.doubt_erased(place, error);
-        match LogRow::open(place, envelope.value(), check.view.vault(), doubt) {
+        match LogRow::open(place, row.value(), check.view.vault(), doubt) {
             Ok(LogRow::Blob(blob)) => {
                 digest
                     .update(check.view.vault().address_key(&ContentAddress::of(&blob)).as_bytes());
@@ -358,7 +397,7 @@ fn find_sequence(
 /// Checks the reasons. One may have been erased; a stored one must be the one that was given.
 fn check_reasons(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> Result<()> {
     let table = check.view.transaction().open_table(layout::REASONS)?;
-    let entries = check.view.transaction().open_table(layout::AUDIT)?;
+    let entries = check.view.audit_rows()?;
     let chain = check.view.chain_before_genesis()?;
     for row in table.iter()? {
         let (key, envelope) = row?;
@@ -369,8 +408,8 @@ fn check_reasons(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> 
         let Some(text) = findings.value_or_problem(ProblemKind::Audit, place, opened)? else {
             continue;
         };
-        let given = entries.get(key)?.filter(|_| key != layout::AUDIT_HEAD);
-        let given = given.and_then(|entry| fields(entry.value()).ok()?.remove("reason_hash"));
+        let given = entries.get(key)?;
+        let given = given.and_then(|entry| fields(&entry).ok()?.remove("reason_hash"));
         if given != Some(Value::Bytes(chain.reason_hash(&text).to_vec())) {
             findings.add(ProblemKind::Audit, place, "its entry was given another reason, or none");
         }

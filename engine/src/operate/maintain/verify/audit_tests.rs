@@ -5,21 +5,32 @@ use std::sync::Arc;
 
 use grainstore_format::cose::SigningKey;
 use grainstore_format::{Encoding, Value, decode_value, encode_value};
+use grainstore_index::Sequence;
 use redb::{Durability, ReadableDatabase, ReadableTable};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::super::{Problem, ProblemCollector, VerifyContext};
 use crate::base::pending::Pending;
-use crate::disk::layout::{self, AuditHead};
+use crate::disk::layout::{self, AuditHead, LogRowHead, LogRowParts};
 use crate::format::{BeliefBuilder, EpochMs, Grain};
+use crate::state::audit_rows::AuditRows;
 use crate::state::truth::Truth;
 use crate::state::view::View;
 use crate::write::writer::{Request, Writer};
 use crate::{Checkpoint, OpenOptions, SessionOptions, Store};
 
-/// Rows of the audit table, the head last.
-type Rows = Vec<(u64, Vec<u8>)>;
+/// An entry: its number, its bytes, and the place of the log in whose row it lies, if it lies there.
+type Entry = (u64, Vec<u8>, Option<u64>);
+
+/// The audit log as it lies on the disk: the entries in order, and the head.
+#[derive(Clone)]
+struct Rows {
+    entries: Vec<Entry>,
+    head: Vec<u8>,
+    /// The rows of the log, in which some of the entries lie.
+    log: Vec<(u64, Vec<u8>)>,
+}
 
 /// A store with a few writes and a refusal in its audit log.
 fn filled() -> (TempDir, Store) {
@@ -54,26 +65,56 @@ fn with_writer(store: &Store, test: impl FnOnce(&mut Writer) + Send + 'static) {
 
 fn rows(writer: &Writer) -> Rows {
     let txn = writer.db.begin_read().unwrap();
-    let table = txn.open_table(layout::AUDIT).unwrap();
-    let rows = table.iter().unwrap().map(|row| row.unwrap());
-    rows.map(|(key, entry)| (key.value(), entry.value().to_vec())).collect()
+    let (table, log) =
+        (txn.open_table(layout::AUDIT).unwrap(), txn.open_table(layout::LOG).unwrap());
+    let rows = AuditRows::new(&table, Some(&log)).every_row().unwrap().map(|row| row.unwrap());
+    let entries = rows.map(|row| (row.number, row.entry, row.beside)).collect();
+    let head = table.get(layout::AUDIT_HEAD).unwrap().unwrap().value().to_vec();
+    let rows = log.range::<u64>(..).unwrap().map(|row| row.unwrap());
+    let log = rows.map(|(at, row)| (at.value(), row.value().to_vec())).collect();
+    Rows { entries, head, log }
 }
 
-/// Problems of the audit log with these rows.
-fn problems(writer: &mut Writer, rows: &Rows) -> Vec<Problem> {
+/// Writes an audit log. A row of the log whose entry it lacks keeps the number.
+fn write(writer: &Writer, rows: &Rows) {
     let mut txn = writer.db.begin_write().unwrap();
     txn.set_durability(Durability::None).unwrap();
     txn.delete_table(layout::AUDIT).unwrap();
     let mut table = txn.open_table(layout::AUDIT).unwrap();
-    for (key, entry) in rows {
-        table.insert(key, entry.as_slice()).unwrap();
+    table.insert(layout::AUDIT_HEAD, rows.head.as_slice()).unwrap();
+    let mut log = txn.open_table(layout::LOG).unwrap();
+    for (at, row) in &rows.log {
+        let parts = LogRowParts::split(row);
+        let bare = LogRowHead { number: parts.number.unwrap(), entry: None };
+        let row = bare.encode(Sequence::new(*at), parts.envelope).unwrap();
+        log.insert(at, row.as_slice()).unwrap();
     }
-    drop(table);
+    for (number, entry, beside) in &rows.entries {
+        let Some(at) = beside else {
+            table.insert(number, entry.as_slice()).unwrap();
+            continue;
+        };
+        let row = log.get(at).unwrap().unwrap().value().to_vec();
+        let head = LogRowHead { number: *number, entry: Some(entry) };
+        let row = head.encode(Sequence::new(*at), LogRowParts::split(&row).envelope).unwrap();
+        log.insert(at, row.as_slice()).unwrap();
+    }
+    drop((table, log));
     txn.commit().unwrap();
+}
+
+/// Problems of the log and the audit log with these rows.
+fn problems(writer: &mut Writer, rows: &Rows) -> Vec<Problem> {
+    write(writer, rows);
+    problems_of_disk(writer)
+}
+
+fn problems_of_disk(writer: &Writer) -> Vec<Problem> {
     let truth = Arc::new(Truth::open(&writer.db).unwrap());
     let view = View::new(truth, writer.view.indexed().clone());
     let check = VerifyContext::of(&view, true).unwrap();
     let mut findings = ProblemCollector::default();
+    super::super::log::check(&check, &mut findings).unwrap();
     super::check(&check, view.log_len().unwrap(), &mut findings).unwrap();
     findings.finish(true).problems
 }
@@ -94,19 +135,19 @@ fn a_flipped_bit_of_any_entry_is_found_and_the_entry_named() {
     with_writer(&store, |writer| {
         let whole = rows(writer);
         assert_eq!(problems(writer, &whole), []);
-        let (head, entries) = whole.split_last().unwrap();
-        assert_eq!((head.0, entries.len()), (layout::AUDIT_HEAD, 6));
-        for (at, (key, entry)) in entries.iter().enumerate() {
+        let beside: Vec<_> = whole.entries.iter().map(|entry| entry.2).collect();
+        assert_eq!(beside, [None, Some(1), Some(2), Some(3), Some(4), None]);
+        for (at, (key, entry, _)) in whole.entries.iter().enumerate() {
             for byte in 0..entry.len() {
                 let mut harmed = whole.clone();
-                harmed[at].1[byte] ^= 1 << (byte % 8);
+                harmed.entries[at].1[byte] ^= 1 << (byte % 8);
                 let found = problems(writer, &harmed);
                 assert!(names(&found, *key), "entry {key}, byte {byte}: {found:?}");
             }
         }
-        for byte in 0..head.1.len() {
+        for byte in 0..whole.head.len() {
             let mut harmed = whole.clone();
-            harmed[6].1[byte] ^= 1;
+            harmed.head[byte] ^= 1;
             assert!(!problems(writer, &harmed).is_empty(), "head, byte {byte}");
         }
     });
@@ -117,46 +158,130 @@ fn entries_removed_cut_off_swapped_or_put_in_are_found_and_named() {
     let (_dir, store) = filled();
     with_writer(&store, |writer| {
         let whole = rows(writer);
-        let head = || whole[6].clone();
         let check = |writer: &mut Writer, what: &str, rows: Rows, named: u64| {
             let found = problems(writer, &rows);
             assert!(names(&found, named), "{what}: {found:?}");
         };
         for length in 0..6 {
-            let mut cut: Rows = whole[..length].to_vec();
-            cut.push(head());
+            let mut cut = whole.clone();
+            cut.entries.truncate(length);
             check(writer, "cut", cut, u64::try_from(length).unwrap());
         }
         for gone in 0..5_usize {
             let mut rows = whole.clone();
-            rows.remove(gone);
+            rows.entries.remove(gone);
             check(writer, "removed", rows, u64::try_from(gone).unwrap() + 1);
         }
         for at in 0..5_usize {
             let mut rows = whole.clone();
-            let (one, other) = (rows[at].1.clone(), rows[at + 1].1.clone());
-            (rows[at].1, rows[at + 1].1) = (other, one);
+            let (one, other) = (rows.entries[at].1.clone(), rows.entries[at + 1].1.clone());
+            (rows.entries[at].1, rows.entries[at + 1].1) = (other, one);
             check(writer, "swapped", rows.clone(), u64::try_from(at).unwrap());
             check(writer, "swapped", rows, u64::try_from(at).unwrap() + 1);
         }
         let mut longer = whole.clone();
-        longer.insert(6, (6, whole[5].1.clone()));
+        longer.entries.push((6, whole.entries[5].1.clone(), None));
         check(writer, "put behind the head", longer, 6);
         let mut twice = whole.clone();
-        for row in twice.iter_mut().skip(3).take(3) {
+        for row in twice.entries.iter_mut().skip(3).take(3) {
             row.0 += 1;
         }
-        twice.insert(3, (3, whole[3].1.clone()));
+        twice.entries.insert(3, (3, whole.entries[3].1.clone(), None));
         check(writer, "put in", twice, 4);
     });
+}
+
+#[test]
+fn an_entry_beside_another_grain_and_numbers_out_of_order_are_found() {
+    let (_dir, store) = filled();
+    let session = store.session(SessionOptions::default());
+    let grain =
+        |object: &str| BeliefBuilder::new(EpochMs::new(9), "b", "is", object, 1.0).build().unwrap();
+    session.put_batch([grain("one"), grain("two"), grain("three")]).unwrap();
+    with_writer(&store, move |writer| {
+        let whole = rows(writer);
+        assert_eq!(whole.entries[6].2, Some(7), "it lies beside the last grain of its batch");
+        assert_eq!(problems(writer, &whole), []);
+        let mut moved = whole.clone();
+        moved.entries[6].2 = Some(5);
+        let found = problems(writer, &moved);
+        assert!(names(&found, 6) && found.iter().any(|one| one.place == "log 6"), "{found:?}");
+        let mut gone = whole.clone();
+        gone.entries.truncate(6);
+        let found = problems(writer, &gone);
+        let untold = |at: u64| found.iter().any(|one| one.place == format!("log {at}"));
+        assert!((5..=7).all(untold), "{found:?}");
+        // Rows of the log with other numbers, or none.
+        for (at, number) in [(2, 1), (3, 9), (4, 0), (5, 3), (6, u64::MAX), (7, 7), (2, u64::MAX)] {
+            write(writer, &whole);
+            change_number(writer, at, Some(number));
+            assert_ne!(problems_of_disk(writer), [], "row {at} with the number {number}");
+        }
+        for at in 1..=7 {
+            write(writer, &whole);
+            change_number(writer, at, None);
+            assert_ne!(problems_of_disk(writer), [], "row {at} without a number");
+        }
+        assert_eq!(problems(writer, &whole), []);
+    });
+}
+
+/// Gives a row of the log another number, or the first form.
+fn change_number(writer: &Writer, at: u64, number: Option<u64>) {
+    let (_, row) = rows(writer).log[usize::try_from(at).unwrap() - 1].clone();
+    let LogRowParts { entry, envelope, .. } = LogRowParts::split(&row);
+    let row = match number {
+        Some(number) => LogRowHead { number, entry }.encode(Sequence::new(at), envelope).unwrap(),
+        None => envelope.to_vec(),
+    };
+    change_row(writer, at, &row);
+}
+
+fn change_row(writer: &Writer, at: u64, row: &[u8]) {
+    let mut txn = writer.db.begin_write().unwrap();
+    txn.set_durability(Durability::None).unwrap();
+    txn.open_table(layout::LOG).unwrap().insert(at, row).unwrap();
+    txn.commit().unwrap();
+}
+
+#[test]
+fn the_last_entry_is_told_by_the_last_row_of_the_log() {
+    let (_dir, store) = filled();
+    let session = store.session(SessionOptions::default());
+    session.put(BeliefBuilder::new(EpochMs::new(7), "b", "is", "c", 1.0).build().unwrap()).unwrap();
+    let (again, before) = (store.clone(), session.audit_head().unwrap());
+    with_writer(&store, move |writer| {
+        let whole = rows(writer);
+        let (number, entry, beside) = whole.entries[6].clone();
+        assert_eq!((number, beside), (6, Some(5)));
+        assert_eq!(AuditHead::decode(&whole.head).unwrap().count, 6, "it was not written again");
+        let hash = data_encoding::HEXLOWER.encode(&Sha256::digest(&entry));
+        assert_eq!(before, (7, hash));
+        assert_eq!(problems(writer, &whole), []);
+        let (_, row) = whole.log[4].clone();
+        for byte in 1..row.len() - LogRowParts::split(&row).envelope.len() {
+            let mut harmed = row.clone();
+            harmed[byte] ^= 1 << (byte % 8);
+            change_row(writer, 5, &harmed);
+            assert_ne!(problems_of_disk(writer), [], "byte {byte}");
+        }
+        for byte in 0..whole.head.len() {
+            let mut harmed = whole.clone();
+            harmed.head[byte] ^= 1;
+            assert_ne!(problems(writer, &harmed), [], "head, byte {byte}");
+        }
+        problems(writer, &whole);
+        show(writer);
+    });
+    drop(again);
+    assert_eq!(session.audit(None, 100).unwrap().len(), 7);
 }
 
 /// Rewrites the chain from entry `from` on, with another time in it, head included.
 fn rewritten(whole: &Rows, from: usize) -> Rows {
     let mut rows = whole.clone();
-    let (head, entries) = rows.split_last_mut().unwrap();
     let mut end: Option<[u8; 32]> = None;
-    for (at, (_, bytes)) in entries.iter_mut().enumerate() {
+    for (at, (_, bytes, _)) in rows.entries.iter_mut().enumerate() {
         let Value::Map(mut entry) = decode_value(bytes, Encoding::MessagePack).unwrap() else {
             panic!("an entry is a map");
         };
@@ -169,8 +294,8 @@ fn rewritten(whole: &Rows, from: usize) -> Rows {
         *bytes = encode_value(&Value::Map(entry), Encoding::MessagePack);
         end = Some(Sha256::digest(&*bytes).into());
     }
-    let count = u64::try_from(entries.len()).unwrap();
-    head.1 = AuditHead { count, hash: end.unwrap() }.encode().to_vec();
+    let count = u64::try_from(rows.entries.len()).unwrap();
+    rows.head = AuditHead { count, hash: end.unwrap() }.encode().to_vec();
     rows
 }
 
@@ -192,10 +317,11 @@ fn a_chain_written_again_as_a_whole_is_caught_by_a_checkpoint() {
             assert!(caught.is_none_or(|problem| problem.place == "audit 5"));
         }
         for count in 1..6 {
-            let mut cut = whole[..count].to_vec();
-            let hash = Sha256::digest(&cut[count - 1].1).into();
+            let mut cut = whole.clone();
+            cut.entries.truncate(count);
+            let hash = Sha256::digest(&cut.entries[count - 1].1).into();
             let head = AuditHead { count: u64::try_from(count).unwrap(), hash };
-            cut.push((layout::AUDIT_HEAD, head.encode().to_vec()));
+            cut.head = head.encode().to_vec();
             problems(writer, &cut);
             show(writer);
             assert!(again.passes(&noted).unwrap().is_some(), "cut to {count}");
@@ -259,13 +385,14 @@ fn an_import_tells_of_the_grains_it_brought_and_of_no_others() {
             ("digest", Value::Bytes(vec![7; 32])),
         ] {
             let mut changed = whole.clone();
-            let Ok(Value::Map(mut entry)) = decode_value(&changed[1].1, Encoding::MessagePack)
+            let Ok(Value::Map(mut entry)) =
+                decode_value(&changed.entries[1].1, Encoding::MessagePack)
             else {
                 panic!("no map")
             };
             let Some(Value::Map(note)) = entry.get_mut("import") else { panic!("no import") };
             note.insert(name.to_owned(), value);
-            changed[1].1 = encode_value(&Value::Map(entry), Encoding::MessagePack);
+            changed.entries[1].1 = encode_value(&Value::Map(entry), Encoding::MessagePack);
             let found = problems(writer, &changed);
             let told =
                 |problem: &Problem| problem.detail.contains("are not the grains it tells of");

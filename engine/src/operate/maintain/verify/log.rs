@@ -11,10 +11,12 @@ use super::VerifyContext;
 use super::audit::AuditedFacts;
 use super::marks;
 use super::problems::{ProblemCollector, ProblemKind, ProblemLocation, increment};
+use super::row_numbers::RowNumbers;
 use crate::base::error::{Error, Result};
 use crate::disk::blob::{is_signed, is_withdrawal, stored_grain, with_fields};
 use crate::disk::layout::{self, RowKey, SignatureWrapper, StateRecord, Stub};
 use crate::state::consent::parse_basis_address;
+use crate::state::truth::ok_if_readable;
 
 const LOG: &str = "log";
 const STATE: &str = "state";
@@ -27,10 +29,13 @@ const MAX_RENEWALS: usize = 100_000;
 /// Checks the log: sequences without a gap, correct checksums, and blobs that are grains.
 pub(super) fn check(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> Result<()> {
     findings.run_part(ProblemKind::Log, ProblemLocation::All(LOG), |findings| {
-        let mut expected = 1;
+        let (mut expected, mut numbers) = (1, RowNumbers::default());
         for row in check.log.iter()? {
-            let (key, envelope) = row?;
+            let (key, row) = row?;
             let key = key.value();
+            let parts = check.view.vault().split_log_row(row.value());
+            numbers.check(key, &parts, findings);
+            let envelope = parts.envelope;
             if key != expected {
                 let detail = format!("the place before it should be {expected}");
                 findings.add(ProblemKind::Log, ProblemLocation::Row(LOG, key), detail);
@@ -38,19 +43,19 @@ pub(super) fn check(check: &VerifyContext<'_>, findings: &mut ProblemCollector) 
             expected = key.saturating_add(1);
             increment(&mut findings.checked.grains);
             let place = ProblemLocation::Row(LOG, key);
-            if Stub::is_stub(envelope.value()) {
-                let stub = Stub::open(Sequence::new(key), envelope.value(), check.view.vault());
+            if Stub::is_stub(envelope) {
+                let stub = Stub::open(Sequence::new(key), envelope, check.view.vault());
                 if findings.value_or_problem(ProblemKind::Log, place, stub)?.is_some() {
                     increment(&mut findings.checked.erased);
                 }
                 continue;
             }
-            if check.is_lost(envelope.value()) {
+            if check.is_lost(envelope) {
                 increment(&mut findings.checked.erased);
                 continue;
             }
             let row = RowKey::log(Sequence::new(key));
-            let opened = check.view.vault().open(row, envelope.value());
+            let opened = check.view.vault().open(row, envelope);
             let blob = findings.value_or_problem(ProblemKind::Log, place, opened)?;
             let blob = blob.as_deref();
             if let Some(true) = blob.and_then(|blob| is_signed(blob).ok())
@@ -68,6 +73,10 @@ pub(super) fn check(check: &VerifyContext<'_>, findings: &mut ProblemCollector) 
                     findings.add(ProblemKind::Blob, place, error);
                 }
             }
+        }
+        // A damaged head is told of with the chain.
+        if let Some(entries) = ok_if_readable(check.view.audit_len())? {
+            numbers.check_end(entries, findings);
         }
         Ok(())
     })

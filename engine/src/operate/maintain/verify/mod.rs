@@ -16,6 +16,7 @@ mod marks;
 mod pages;
 mod problems;
 mod reads;
+mod row_numbers;
 mod segments;
 mod sequence_set;
 mod templates;
@@ -236,20 +237,24 @@ impl<'c> VerifyContext<'c> {
     /// Returns `true` for a stub, or a row without its key that waits to become one.
     fn is_erased(&self, place: Sequence) -> Result<bool> {
         let row = self.log.get(place.get())?;
-        Ok(row.is_some_and(|row| Stub::is_stub(row.value()) || self.is_lost(row.value())))
+        Ok(row.is_some_and(|row| {
+            let row = self.view.vault().log_envelope(row.value());
+            Stub::is_stub(row) || self.is_lost(row)
+        }))
     }
 
-    /// Returns `true` if the key of a log row was destroyed, and the row waits to become a stub.
-    fn is_lost(&self, row: &[u8]) -> bool {
-        let encryption_key = self.view.vault().key_of_row(row);
+    /// Returns `true` if the key of an envelope of the log was destroyed, and its row waits to become a stub.
+    fn is_lost(&self, envelope: &[u8]) -> bool {
+        let encryption_key = self.view.vault().key_of_row(envelope);
         self.unscrubbed && encryption_key.is_err_and(|error| error.is_erased())
     }
 
     /// Returns the blob of a log entry, `None` if it cannot be read or was erased.
     fn readable(&self, place: Sequence) -> Result<Option<Vec<u8>>> {
-        let row = self.log.get(place.get())?;
-        let Some(row) = row.filter(|row| !Stub::is_stub(row.value())) else { return Ok(None) };
-        let blob = self.view.vault().open(RowKey::log(place), row.value()).ok();
+        let (row, vault) = (self.log.get(place.get())?, self.view.vault());
+        let envelope = row.as_ref().map(|row| vault.log_envelope(row.value()));
+        let Some(envelope) = envelope.filter(|row| !Stub::is_stub(row)) else { return Ok(None) };
+        let blob = vault.open(RowKey::log(place), envelope).ok();
         Ok(blob.map(std::borrow::Cow::into_owned))
     }
 }

@@ -12,9 +12,10 @@ use redb::{ReadableTable, Table, TableDefinition};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
-use crate::disk::layout::{self, RowKey, SignatureWrapper};
+use crate::disk::layout::{self, LogRowHead, RowKey, SignatureWrapper};
 use crate::disk::truth_tables::TruthTable;
 use crate::disk::truth_transaction::RowWriter;
+use crate::disk::vault::Vault;
 use crate::rules::preset::ActiveRules;
 use crate::state::audit::{AuditRecord, RefusalLog};
 use crate::state::view::View;
@@ -37,6 +38,8 @@ pub(super) struct StagingTables<'s, 't> {
     /// Last sequence of the log before the import.
     before: Sequence,
     last: Sequence,
+    /// Number of the first audit entry of the import.
+    next_entry: u64,
 }
 
 /// The decisions of a plan, detached from it so that they can be written while no plan borrows the tables.
@@ -95,6 +98,7 @@ impl<'s, 't> StagingTables<'s, 't> {
             rows,
             before,
             last: before,
+            next_entry: view.audit_len()?,
         })
     }
 
@@ -123,7 +127,10 @@ impl<'s, 't> StagingTables<'s, 't> {
         vault.enroll([blob])?;
         let encryption_key =
             with_fields(blob, |grain| vault.key_for_grain(grain, self.active_rules))?;
-        let row = vault.seal(RowKey::log(sequence), blob, &encryption_key)?;
+        let envelope = vault.seal(RowKey::log(sequence), blob, &encryption_key)?;
+        // Entries of an import tell of many grains, and lie beside none.
+        let head = LogRowHead { number: self.next_entry, entry: None };
+        let row = vault.log_row(sequence, head, envelope)?;
         self.rows.put(TruthTable::Log, sequence, &row)?;
         self.places.insert(address.as_bytes(), sequence.get())?;
         for parent in parents {
@@ -193,8 +200,7 @@ impl<'s, 't> StagingTables<'s, 't> {
         Ok(rows.into_iter().flatten().map(|row| {
             let (sequence, envelope) = row?;
             let sequence = Sequence::new(sequence.value());
-            let blob = self.view.vault().open(RowKey::log(sequence), envelope.value())?;
-            Ok((sequence, blob.into_owned()))
+            Ok((sequence, open_blob(self.view.vault(), sequence, envelope.value())?))
         }))
     }
 
@@ -219,12 +225,17 @@ impl<'s, 't> StagingTables<'s, 't> {
     fn put_wrapping(&mut self, sequence: Sequence, wrapping: &SignatureWrapper) -> Result<()> {
         let vault = self.view.vault();
         let encryption_key = match self.rows.get(TruthTable::Log, sequence)? {
-            Some(row) => vault.key_of_row(&row)?,
+            Some(row) => vault.key_of_row(vault.log_envelope(&row))?,
             None => vault.store_key(),
         };
         let row = wrapping.seal(sequence, vault, &encryption_key)?;
         self.rows.put(TruthTable::Signatures, sequence, &row).map(drop)
     }
+}
+
+/// Opens a row of the log, which has no stub: it is new.
+fn open_blob(vault: &Vault, at: Sequence, row: &[u8]) -> Result<Vec<u8>> {
+    Ok(vault.open(RowKey::log(at), vault.log_envelope(row))?.into_owned())
 }
 
 impl UncommittedLog for StagingTables<'_, '_> {
@@ -243,7 +254,7 @@ impl UncommittedLog for StagingTables<'_, '_> {
         let row = self.rows.get(TruthTable::Log, sequence)?;
         let missing = || Error::integrity(format!("the log has no entry {}", sequence.get()));
         let row = row.ok_or_else(missing)?;
-        Ok(self.view.vault().open(RowKey::log(sequence), &row)?.into_owned())
+        open_blob(self.view.vault(), sequence, &row)
     }
 
     fn state_at(&self, sequence: Sequence) -> Result<GrainState> {

@@ -1,0 +1,188 @@
+//! The audit log of a snapshot, from the two places where its entries lie: the table of its own, and in a plain store the
+//! rows of the log, each with the entry that brought its grain. Every reader of entries goes through here.
+//!
+//! Knows where entries lie and in which order, not what they tell. Readers pass over damage, which `verify` reports.
+
+mod beside;
+
+use std::iter::Peekable;
+use std::ops::Range;
+
+use redb::ReadOnlyTable;
+use sha2::{Digest, Sha256};
+
+use crate::base::error::{Error, Result};
+use crate::disk::layout::{self, AuditHead};
+use beside::{BackwardRows, ForwardRows, NumberedLog};
+
+/// A table of bytes by number.
+pub(crate) type NumberedRows = ReadOnlyTable<u64, &'static [u8]>;
+
+/// The number of an entry and its bytes.
+type NumberedEntry = Result<(u64, Vec<u8>)>;
+
+/// An entry as it lies on the disk.
+#[derive(Debug)]
+pub(crate) struct AuditRow {
+    pub(crate) number: u64,
+    pub(crate) entry: Vec<u8>,
+    /// The place of the log in whose row it lies; `None` for a row of the table.
+    pub(crate) beside: Option<u64>,
+}
+
+/// The entries of the audit log, in order.
+#[derive(Clone, Copy)]
+pub(crate) struct AuditRows<'t> {
+    apart: &'t NumberedRows,
+    /// `None` in an encrypted store, which has all entries in the table.
+    log: Option<NumberedLog<'t>>,
+}
+
+impl<'t> AuditRows<'t> {
+    /// The entries in these tables; `log` is `None` in an encrypted store.
+    pub(crate) fn new(apart: &'t NumberedRows, log: Option<&'t NumberedRows>) -> Self {
+        Self { apart, log: log.map(NumberedLog) }
+    }
+
+    /// The end of the audit log: the later of the head that is stored and the entry in the last row of the log.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the stored one is missing or damaged; `ERR_IO`.
+    pub(crate) fn head(&self) -> Result<AuditHead> {
+        let head = self.stored_head()?;
+        let Some(log) = self.log else { return Ok(head) };
+        Ok(match log.last_entry()? {
+            Some((number, entry)) if number >= head.count => {
+                let hash = Sha256::digest(&entry).into();
+                AuditHead { count: number.saturating_add(1), hash }
+            }
+            _ => head,
+        })
+    }
+
+    /// The head as of the last commit with an entry in the table.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if it is missing or damaged; `ERR_IO`.
+    pub(crate) fn stored_head(&self) -> Result<AuditHead> {
+        let row = self.apart.get(layout::AUDIT_HEAD)?;
+        AuditHead::decode(row.ok_or_else(|| Error::integrity("the audit log has no head"))?.value())
+    }
+
+    /// Returns an entry.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub(crate) fn get(&self, number: u64) -> Result<Option<Vec<u8>>> {
+        if number == layout::AUDIT_HEAD {
+            return Ok(None);
+        }
+        if let Some(entry) = self.apart.get(number)? {
+            return Ok(Some(entry.value().to_vec()));
+        }
+        self.log.map_or(Ok(None), |log| log.entry(number))
+    }
+
+    /// The entries from `first` on, with their numbers.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`; the items fail alike.
+    pub(crate) fn since(
+        &self,
+        first: u64,
+    ) -> Result<impl Iterator<Item = NumberedEntry> + use<'t>> {
+        let beside = self.log.map(|log| ForwardRows::since(log, first)).transpose()?;
+        let rows = self.merged(self.apart.range(first..layout::AUDIT_HEAD)?, beside);
+        Ok(rows.map(|row| row.map(|row| (row.number, row.entry))))
+    }
+
+    /// All entries, read row by row, so that damage to the order hides none of them.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`; the items fail alike.
+    pub(crate) fn every_row(&self) -> Result<impl Iterator<Item = Result<AuditRow>> + use<'t>> {
+        let beside = self.log.map(ForwardRows::every).transpose()?;
+        Ok(self.merged(self.apart.range(..layout::AUDIT_HEAD)?, beside))
+    }
+
+    /// The entries with these numbers that brought no grain: an erasure is always one of them.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`; the items fail alike.
+    pub(crate) fn apart(
+        &self,
+        numbers: Range<u64>,
+    ) -> Result<impl Iterator<Item = NumberedEntry> + use<'t>> {
+        let rows = self.apart.range(numbers)?;
+        Ok(rows.map(|row| {
+            let (number, entry) = row?;
+            Ok((number.value(), entry.value().to_vec()))
+        }))
+    }
+
+    /// The entries from the last one backward.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`; the items fail alike.
+    pub(crate) fn backward(&self) -> Result<impl Iterator<Item = Result<Vec<u8>>> + use<'t>> {
+        let apart = self.apart.range(..layout::AUDIT_HEAD)?.rev().map(table_row);
+        let beside = self.log.map(BackwardRows::new).transpose()?.into_iter().flatten();
+        let rows = Merged { one: apart.peekable(), other: beside.peekable(), is_before: later };
+        Ok(rows.map(|row| row.map(|row| row.entry)))
+    }
+
+    fn merged(
+        &self,
+        apart: redb::Range<'static, u64, &'static [u8]>,
+        beside: Option<ForwardRows<'t>>,
+    ) -> impl Iterator<Item = Result<AuditRow>> + use<'t> {
+        Merged {
+            one: apart.map(table_row).peekable(),
+            other: beside.into_iter().flatten().peekable(),
+            is_before: earlier,
+        }
+    }
+}
+
+type TableRow<'t> = (redb::AccessGuard<'t, u64>, redb::AccessGuard<'t, &'static [u8]>);
+
+fn table_row(row: std::result::Result<TableRow<'_>, redb::StorageError>) -> Result<AuditRow> {
+    let (number, entry) = row?;
+    Ok(AuditRow { number: number.value(), entry: entry.value().to_vec(), beside: None })
+}
+
+fn earlier(one: u64, other: u64) -> bool {
+    one <= other
+}
+
+fn later(one: u64, other: u64) -> bool {
+    one >= other
+}
+
+/// Two lists in one order.
+struct Merged<A: Iterator, B: Iterator> {
+    one: Peekable<A>,
+    other: Peekable<B>,
+    is_before: fn(u64, u64) -> bool,
+}
+
+impl<A, B> Iterator for Merged<A, B>
+where
+    A: Iterator<Item = Result<AuditRow>>,
+    B: Iterator<Item = Result<AuditRow>>,
+{
+    type Item = Result<AuditRow>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match (self.one.peek(), self.other.peek()) {
+            (Some(Ok(one)), Some(Ok(other))) if !(self.is_before)(one.number, other.number) => {
+                self.other.next()
+            }
+            (Some(Ok(_)), Some(Err(_))) | (None, _) => self.other.next(),
+            _ => self.one.next(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -36,17 +36,5 @@ impl ComparedBlocks {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_are_known_by_where_they_lie() {
-        let (blocks, pages) = (ComparedBlocks::none_of(2), [[1_u8; 8], [1; 8]]);
-        let [first, second] = &pages;
-        assert!(!blocks.has(0, first));
-        blocks.note(0, first);
-        assert!(blocks.has(0, first) && !blocks.has(0, second) && !blocks.has(1, first));
-        blocks.note(2, first);
-        assert!(!blocks.has(2, first));
-    }
-}
+#[path = "compared_tests.rs"]
+mod tests;

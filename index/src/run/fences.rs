@@ -238,8 +238,16 @@ mod tests {
     #[test]
     fn rows_with_equal_heads_are_told_apart() {
         let all = RunList::from(PostingList::All);
-        let rows =
-            ["pre", "pre1", "pre12345678", "pre12345678a", "pre12345678c", "pre2", "pre2\0", "pre9"];
+        let rows = [
+            "pre",
+            "pre1",
+            "pre12345678",
+            "pre12345678a",
+            "pre12345678c",
+            "pre2",
+            "pre2\0",
+            "pre9",
+        ];
         let fences = fences_of(&rows.map(|row| (all, row)));
         let others = ["", "p", "pr", "pra", "prf", "q", "pre1\0", "pre12345678b", "pre20", "pre99"];
         for row in rows.iter().chain(&others) {

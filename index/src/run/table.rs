@@ -272,8 +272,7 @@ impl Run {
         verifies: bool,
     ) -> Result<&'b [u8]> {
         let fences = self.fences()?;
-        let compared =
-            self.parts.compared.get_or_init(|| ComparedBlocks::none_of(fences.blocks()));
+        let compared = self.parts.compared.get_or_init(|| ComparedBlocks::none_of(fences.blocks()));
         let place = fences.place_of(list, number).ok_or_else(damaged)?;
         let compares = verifies || !compared.has(place, stored);
         let checked = self.tags.checked(block_key(list, number), stored, compares)?;

@@ -104,8 +104,7 @@ impl RunWriter {
     /// `ERR_IO`.
     pub(crate) fn finish(mut self, rows: &mut RunRows<'_>) -> Result<RunInfo> {
         self.flush(rows)?;
-        let parts =
-            [(FILTER_KEY, self.filter.finish()), (FENCES_KEY, self.fences.finish())];
+        let parts = [(FILTER_KEY, self.filter.finish()), (FENCES_KEY, self.fences.finish())];
         for (key, part) in parts {
             rows.insert(key, self.tags.tagged(key, part).as_slice())?;
         }

@@ -8,6 +8,7 @@ use redb::{ReadOnlyTable, ReadTransaction};
 
 use crate::block_seal::{self, BlockSeal};
 use crate::error::{Error, Result};
+use crate::known_terms::KnownTerms;
 use crate::layout;
 use crate::merge::SortedInput;
 use crate::meta::{self, HISTORY, META};
@@ -52,6 +53,8 @@ pub struct Tables {
     cache: RunCache,
     meta: OnceLock<MetaRows>,
     runs: OnceLock<Vec<Arc<Run>>>,
+    next_ids: OnceLock<NextIds>,
+    known_terms: KnownTerms,
 }
 
 impl std::fmt::Debug for Tables {
@@ -63,11 +66,12 @@ impl std::fmt::Debug for Tables {
 
 impl Tables {
     /// Wraps a snapshot. Reads nothing yet. In an encrypted store `seal` is given: each block is compared with its
-    /// tag when it is read.
+    /// tag when it is first read.
     #[must_use]
     pub fn open(txn: ReadTransaction, seal: Option<Arc<dyn BlockSeal>>) -> Self {
-        let (meta, runs) = (OnceLock::new(), OnceLock::new());
-        Self { txn, seal, cache: RunCache::default(), meta, runs }
+        let (meta, runs, next_ids) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let (cache, known_terms) = (RunCache::default(), KnownTerms::default());
+        Self { txn, seal, cache, meta, runs, next_ids, known_terms }
     }
 
     /// Takes what is kept in memory of runs from a cache, which snapshots of one index share.
@@ -111,7 +115,7 @@ impl Tables {
 
     /// The next id of each kind.
     pub(crate) fn next_ids(&self) -> Result<NextIds> {
-        meta::next_ids(self.meta()?)
+        get_or_try_init(&self.next_ids, || meta::next_ids(self.meta()?)).copied()
     }
 
     /// The runs, the newest first.
@@ -143,6 +147,11 @@ impl Tables {
             let id = layout::split_term_row(row).map(|(id, _)| id);
             id.ok_or_else(|| Error::integrity("a term row is too short"))
         })
+    }
+
+    /// As [`term_id`](Self::term_id), for a term of which there are few: it is kept in memory.
+    pub(crate) fn frequent_term_id(&self, key: &[u8]) -> Result<Option<TermId>> {
+        self.known_terms.id(key, || self.term_id(key))
     }
 
     /// What `read` makes of the row of the term with this key.

@@ -96,7 +96,12 @@ impl BlockTags {
         bytes
     }
 
-    /// The bytes without their tag; a checksum is compared if `verifies`.
+    /// Returns `true` if the tags cannot be made without the key of the store.
+    pub(crate) fn are_sealed(&self) -> bool {
+        self.seal.is_some()
+    }
+
+    /// The bytes without their tag or checksum, which is compared if `compares`.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if it does not fit.
@@ -104,13 +109,10 @@ impl BlockTags {
         &self,
         key: u64,
         stored: &'b [u8],
-        verifies: bool,
+        compares: bool,
     ) -> Result<&'b [u8]> {
         let (bytes, tag) = stored.split_last_chunk::<TAG_BYTES>().ok_or_else(damaged)?;
-        if self.seal.is_none() && !verifies {
-            return Ok(bytes);
-        }
-        match self.tag(key, bytes) == *tag {
+        match !compares || self.tag(key, bytes) == *tag {
             true => Ok(bytes),
             false if self.seal.is_none() => {
                 Err(Error::integrity("a block of the index has changed"))

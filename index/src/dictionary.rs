@@ -63,7 +63,8 @@ impl<'v> TermDictionary<'v> {
         let key = layout::term_key(&Term { kind, value: word });
         match self.tail.parts().find_map(|part| part.terms.get(key.as_slice())) {
             Some(known) => Ok(Some(known.id)),
-            None => self.tables.term_id(&key),
+            None if kind == TermKind::Subject => self.tables.term_id(&key),
+            None => self.tables.frequent_term_id(&key),
         }
     }
 

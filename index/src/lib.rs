@@ -55,6 +55,7 @@ mod lookup;
 mod indexed_fields;
 
 mod keys;
+mod known_terms;
 mod layout;
 mod varint;
 

@@ -9,10 +9,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::keys::{self, KeyPrefix, OrderKey, PostingKey};
+use crate::keys::{KeyPrefix, OrderKey, PostingKey};
 use crate::posting::{Posting, TimeOrder, TimeRange};
 use crate::run::cursor::{OrderKeys, RunCursor, row_of};
 use crate::run::lists::RunList;
+use crate::run::spaces;
 use crate::run::table::Run;
 use crate::tables::Tables;
 use crate::tail::Tail;
@@ -129,14 +130,13 @@ impl<'v> Scan<'v> {
         range: &PostingRange,
         ranks: (OrderKey, OrderKey),
     ) -> Result<()> {
-        let (last, order) = match self.order {
-            TimeOrder::Newest => (ranks.1, self.order),
-            TimeOrder::Oldest => (ranks.0, self.order),
+        let order = self.order;
+        let last = match order {
+            TimeOrder::Newest => ranks.1,
+            TimeOrder::Oldest => ranks.0,
         };
         for run in tables.runs()? {
-            for prefix in range.prefixes_in(run, ranks)? {
-                let keys = (prefix.key(ranks.0), prefix.key(ranks.1));
-                let found = OrderKeys::between(run, prefix.list(), (&keys.0, &keys.1), order)?;
+            for (prefix, found) in range.rows_in((run, tables), ranks, order)? {
                 let from = SourceCursor::Rows { run, ranks: Box::new(found), last };
                 self.add(ScanSource { prefix, from })?;
             }
@@ -275,41 +275,57 @@ impl PostingRange {
         self.namespaces.iter().map(|namespace| self.prefix.with_namespace(*namespace))
     }
 
-    /// The prefixes of this range that a run on disk has rows of, by namespace. The namespace 0 stands for the only
-    /// one of a run that has no rows under 0.
-    fn prefixes_in(
+    /// The rows of a run on disk in this range, by namespace.
+    fn rows_in(
         &self,
-        run: &Arc<Run>,
+        (run, tables): (&Arc<Run>, &Tables),
         (first, last): (OrderKey, OrderKey),
-    ) -> Result<Vec<KeyPrefix>> {
+        order: TimeOrder,
+    ) -> Result<Vec<(KeyPrefix, OrderKeys)>> {
         let list = self.prefix.list();
-        let local = |namespace| self.prefix.with_namespace(run.local_namespace(namespace));
+        let namespaces = self.namespaces_in(run, tables)?;
+        if let [namespace] = *namespaces {
+            let prefix = self.prefix.with_namespace(namespace);
+            let keys = (prefix.key(first), prefix.key(last));
+            let rows = OrderKeys::between(run, list, (&keys.0, &keys.1), order)?;
+            return Ok(vec![(prefix, rows)]);
+        }
+        let width = list.def().width;
+        let new_cursor = || RunCursor::new(run, RunList::from(list));
+        let (mut found, mut cursor) = (Vec::with_capacity(namespaces.len().min(16)), new_cursor());
+        for namespace in namespaces {
+            let prefix = self.prefix.with_namespace(namespace);
+            let (first, last) = (prefix.key(first), prefix.key(last));
+            if !cursor.seek(row_of(&first, width))? {
+                break;
+            }
+            if cursor.key() > row_of(&last, width) {
+                continue;
+            }
+            let rows = match order {
+                // The cursor is at the first row already; otherwise it looks into further namespaces.
+                TimeOrder::Newest => {
+                    OrderKeys::from_here(std::mem::replace(&mut cursor, new_cursor()), width, last)
+                }
+                TimeOrder::Oldest => OrderKeys::between(run, list, (&first, &last), order)?,
+            };
+            found.push((prefix, rows));
+        }
+        Ok(found)
+    }
+
+    /// The namespaces of this range that a run on disk may have rows of. The namespace 0 stands for the only one of a run
+    /// that has no rows under 0.
+    fn namespaces_in(&self, run: &Arc<Run>, tables: &Tables) -> Result<Vec<TermId>> {
         if let [namespace] = *self.namespaces {
-            return Ok(vec![local(namespace)]);
+            return Ok(vec![run.local_namespace(namespace)]);
         }
         if let Some(only) = run.info.namespace {
             let found = self.namespaces.binary_search(&only).ok();
-            return Ok(found.map(|_| self.prefix.with_namespace(only)).into_iter().collect());
+            return Ok(found.map(|_| only).into_iter().collect());
         }
-        let width = list.def().width;
-        let mut cursor = RunCursor::new(run, RunList::from(list));
-        let (mut found, mut namespaces) = (Vec::new(), &*self.namespaces);
-        while let Some((namespace, others)) = namespaces.split_first() {
-            let prefix = self.prefix.with_namespace(*namespace);
-            if !cursor.seek(row_of(&prefix.key(first), width))? {
-                break;
-            }
-            let key = keys::key_of(list, cursor.key());
-            let Some(next) = keys::namespace_of(&key) else { break };
-            if key <= prefix.key(last) {
-                found.push(prefix);
-            }
-            namespaces = match next > *namespace {
-                true => namespaces.split_at(namespaces.partition_point(|at| *at < next)).1,
-                false => others,
-            };
-        }
-        Ok(found)
+        let all = || Ok(tables.next_ids()?.namespace.get());
+        spaces::those_in(run, self.prefix.list(), &self.namespaces, all)
     }
 
     /// The slices of a run that are in this range, by namespace. Skips the namespaces the run does not have

@@ -8,6 +8,7 @@ use redb::{ReadOnlyTable, ReadTransaction};
 
 use crate::block_seal::{self, BlockSeal};
 use crate::error::{Error, Result};
+use crate::known_terms::KnownTerms;
 use crate::layout;
 use crate::merge::SortedInput;
 use crate::meta::{self, HISTORY, META};
@@ -16,7 +17,7 @@ use crate::posting::{Sequence, Watermark};
 use crate::run::cursor::RunCursor;
 use crate::run::directory::RunDirectory;
 use crate::run::filter::FilterKey;
-use crate::run::lists::RunList;
+use crate::run::lists::{ADDRESS_ROW_BYTES, RunList};
 use crate::run::rows::MergedRows;
 use crate::run::table::{Run, RunCache};
 use crate::term::{NextIds, TermId};
@@ -52,6 +53,8 @@ pub struct Tables {
     cache: RunCache,
     meta: OnceLock<MetaRows>,
     runs: OnceLock<Vec<Arc<Run>>>,
+    next_ids: OnceLock<NextIds>,
+    known_terms: KnownTerms,
 }
 
 impl std::fmt::Debug for Tables {
@@ -63,11 +66,12 @@ impl std::fmt::Debug for Tables {
 
 impl Tables {
     /// Wraps a snapshot. Reads nothing yet. In an encrypted store `seal` is given: each block is compared with its
-    /// tag when it is read.
+    /// tag when it is first read.
     #[must_use]
     pub fn open(txn: ReadTransaction, seal: Option<Arc<dyn BlockSeal>>) -> Self {
-        let (meta, runs) = (OnceLock::new(), OnceLock::new());
-        Self { txn, seal, cache: RunCache::default(), meta, runs }
+        let (meta, runs, next_ids) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let (cache, known_terms) = (RunCache::default(), KnownTerms::default());
+        Self { txn, seal, cache, meta, runs, next_ids, known_terms }
     }
 
     /// Takes what is kept in memory of runs from a cache, which snapshots of one index share.
@@ -111,7 +115,7 @@ impl Tables {
 
     /// The next id of each kind.
     pub(crate) fn next_ids(&self) -> Result<NextIds> {
-        meta::next_ids(self.meta()?)
+        get_or_try_init(&self.next_ids, || meta::next_ids(self.meta()?)).copied()
     }
 
     /// The runs, the newest first.
@@ -134,34 +138,46 @@ impl Tables {
 
     /// The row of the term with this key; `None` if it is not in the tables.
     pub(crate) fn term_row(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let wanted = FilterKey::of_term(key);
+        self.term_with(key, |row| Ok(row.to_vec()))
+    }
+
+    /// The id of the term with this key; `None` if it is not in the tables.
+    pub(crate) fn term_id(&self, key: &[u8]) -> Result<Option<TermId>> {
+        self.term_with(key, |row| {
+            let id = layout::split_term_row(row).map(|(id, _)| id);
+            id.ok_or_else(|| Error::integrity("a term row is too short"))
+        })
+    }
+
+    /// As [`term_id`](Self::term_id), for a term of which there are few: it is kept in memory.
+    pub(crate) fn frequent_term_id(&self, key: &[u8]) -> Result<Option<TermId>> {
+        self.known_terms.id(key, || self.term_id(key))
+    }
+
+    /// What `read` makes of the row of the term with this key.
+    fn term_with<T>(&self, key: &[u8], read: impl Fn(&[u8]) -> Result<T>) -> Result<Option<T>> {
+        let (wanted, read) = (FilterKey::of_term(key), |_: &[u8], row: &[u8]| read(row));
         for run in self.runs()? {
-            if run.may_have(wanted)? {
-                let mut cursor = RunCursor::new(run, RunList::TERMS);
-                if cursor.seek(key)? && cursor.key() == key {
-                    return Ok(Some(cursor.value().to_vec()));
-                }
+            if run.may_have(wanted)?
+                && let Some(found) = run.find(RunList::TERMS, (key, key), read)?
+            {
+                return Ok(Some(found));
             }
         }
         Ok(None)
     }
 
-    /// The id of the term with this key; `None` if it is not in the tables.
-    pub(crate) fn term_id(&self, key: &[u8]) -> Result<Option<TermId>> {
-        let Some(row) = self.term_row(key)? else { return Ok(None) };
-        let id = layout::split_term_row(&row).map(|(id, _)| id);
-        id.map(Some).ok_or_else(|| Error::integrity("a term row is too short"))
-    }
-
     /// The sequence of an address.
     pub(crate) fn sequence_of(&self, address: &[u8; 32]) -> Result<Option<Sequence>> {
         let wanted = FilterKey::of_address(address);
+        let mut last = [u8::MAX; ADDRESS_ROW_BYTES];
+        last.iter_mut().zip(address).for_each(|(to, byte)| *to = *byte);
+        let sequence = |row: &[u8], _: &[u8]| address_entry(row).map(|(_, at)| Sequence::new(at));
         for run in self.runs()? {
-            if run.may_have(wanted)? {
-                let mut cursor = RunCursor::new(run, RunList::ADDRESSES);
-                if cursor.seek(address)? && cursor.key().starts_with(address) {
-                    return address_entry(cursor.key()).map(|(_, at)| Some(Sequence::new(at)));
-                }
+            if run.may_have(wanted)?
+                && let Some(found) = run.find(RunList::ADDRESSES, (address, &last), sequence)?
+            {
+                return Ok(Some(found));
             }
         }
         Ok(None)

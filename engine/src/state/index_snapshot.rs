@@ -8,7 +8,7 @@ use grainstore_index::{Blinder, IndexedFields};
 use std::sync::Arc;
 
 use grainstore_format::ContentAddress;
-use grainstore_index::{self as index, IndexState, Sequence, Tables, Tail};
+use grainstore_index::{self as index, IndexState, RunCache, Sequence, Tables, Tail};
 use redb::ReadableDatabase;
 use sha2::{Digest, Sha256};
 
@@ -152,7 +152,9 @@ pub(crate) fn usable_tables(
 ) -> Result<LeasedReader<Tables>> {
     let txn = db.begin_read()?;
     let seal = db.vault().block_seal();
-    let tables = Tables::open(db.begin_read()?, seal.clone());
+    // What is read of the runs here is not read again by the first reader.
+    let cache = RunCache::default();
+    let tables = Tables::open(db.begin_read()?, seal.clone()).with_cache(&cache);
     let address_at = |sequence: Sequence| match address_at(truth, sequence)? {
         // A damaged row cannot be compared with the watermark; the other samples decide.
         LoggedAddress::Damaged => Ok(tables.watermark()?.map(|mark| mark.address)),
@@ -178,7 +180,7 @@ pub(crate) fn usable_tables(
             reset_index(db, db.vault())?;
         }
     }
-    Ok(db.lease(Tables::open(db.begin_read()?, seal)))
+    Ok(db.lease(Tables::open(db.begin_read()?, seal).with_cache(&cache)))
 }
 
 /// Returns `true` if the audit log has the entry that was its last when the tables were folded: an index of

@@ -130,6 +130,13 @@ pub(crate) struct BlockRow {
     end: usize,
 }
 
+/// Where the parts of a row are in a block, and how many bytes it shares with the one before.
+struct Entry {
+    shared: usize,
+    rest: Range<usize>,
+    value: Range<usize>,
+}
+
 impl BlockLayout {
     /// Finds the parts of a block, without its tag.
     ///
@@ -169,13 +176,43 @@ impl BlockLayout {
                 Ordering::Equal | Ordering::Greater => high = middle,
             }
         }
-        self.start_at(bytes, low, row)?;
-        while row.key.as_slice() < key {
-            if !self.advance(bytes, row)? {
-                return Ok(false);
+        self.seek_from(bytes, low, (key, row)).ok_or_else(damaged)
+    }
+
+    /// Moves to the first row from a restart on that is not less than `key`. Rows that are passed over are not put
+    /// together: of each it is known how many bytes it has in common with `key`.
+    fn seek_from(
+        &self,
+        bytes: &[u8],
+        restart: usize,
+        (key, row): (&[u8], &mut BlockRow),
+    ) -> Option<bool> {
+        let entries = bytes.get(..self.entries.end)?;
+        let (mut at, mut number) = (self.restart(bytes, restart)?, restart * RESTART_ROWS);
+        // Of the row before, which is less: its length, and the bytes it has in common with `key`.
+        let (mut length, mut common) = (0, 0);
+        while number < self.rows {
+            let entry = self.entry(entries, at)?;
+            let (shared, rest) = (entry.shared, entries.get(entry.rest.clone())?);
+            (shared <= length).then_some(())?;
+            length = shared.checked_add(rest.len())?;
+            // A row that shares more with the one before differs from `key` where that does.
+            if shared <= common {
+                let (start, wanted) = key.split_at_checked(shared)?;
+                let alike = rest.iter().zip(wanted).take_while(|(a, b)| a == b).count();
+                if rest.get(alike) >= wanted.get(alike) {
+                    row.key.clear();
+                    row.key.extend_from_slice(start);
+                    row.key.extend_from_slice(rest);
+                    (row.number, row.end) = (number, entry.value.end);
+                    row.value = entry.value;
+                    return Some(true);
+                }
+                common = shared.checked_add(alike)?;
             }
+            (at, number) = (entry.value.end, number.checked_add(1)?);
         }
-        Ok(true)
+        (at == self.entries.end).then_some(false)
     }
 
     fn seek_fixed(
@@ -246,7 +283,18 @@ impl BlockLayout {
             (row.value, row.end) = (end..end, end);
             return Some(());
         }
-        let (shared, rest) = entries.get(row.end..)?.split_first()?;
+        let entry = self.entry(entries, row.end)?;
+        (entry.shared <= row.key.len()).then_some(())?;
+        row.key.truncate(entry.shared);
+        row.key.extend_from_slice(entries.get(entry.rest)?);
+        row.end = entry.value.end;
+        row.value = entry.value;
+        Some(())
+    }
+
+    /// Where the parts of a row are that begins here; `entries` end where the rows do.
+    fn entry(&self, entries: &[u8], at: usize) -> Option<Entry> {
+        let (shared, rest) = entries.get(at..)?.split_first()?;
         let shared = usize::from(*shared);
         let (length, value, head) = match self.form {
             RowForm::Fixed(width) | RowForm::FixedPrefixed(width) => {
@@ -259,14 +307,10 @@ impl BlockLayout {
                 (length, value, 1 + rest.len().checked_sub(lengths.len())?)
             }
         };
-        let start = row.end.checked_add(head)?;
+        let start = at.checked_add(head)?;
         let middle = start.checked_add(length)?;
         let end = middle.checked_add(value)?;
-        (shared <= row.key.len() && end <= entries.len()).then_some(())?;
-        row.key.truncate(shared);
-        row.key.extend_from_slice(entries.get(start..middle)?);
-        (row.value, row.end) = (middle..end, end);
-        Some(())
+        (end <= entries.len()).then_some(Entry { shared, rest: start..middle, value: middle..end })
     }
 
     /// Where a restart's row begins in the block.

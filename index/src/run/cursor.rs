@@ -111,7 +111,7 @@ impl OrderKeys {
             TimeOrder::Newest => {
                 let mut cursor = RunCursor::new(run, list);
                 match cursor.seek(row_of(first, width)) {
-                    Ok(true) => Ok(Self::Newest { cursor, width, last: *last, started: false }),
+                    Ok(true) => Ok(Self::from_here(cursor, width, *last)),
                     other => other.map(|_| Self::End),
                 }
             }
@@ -124,6 +124,11 @@ impl OrderKeys {
                 Ok(Self::Oldest { run, list, first: *first, left, block })
             }
         }
+    }
+
+    /// The order keys of the rows from that of a cursor to `last`, the newest first.
+    pub(crate) fn from_here(cursor: RunCursor, width: usize, last: PostingKey) -> Self {
+        Self::Newest { cursor, width, last, started: false }
     }
 
     /// The next order key.

@@ -7,17 +7,21 @@
 //! - `fences`: where the blocks begin
 //! - `filter`: which addresses and terms a run may have
 //! - `directory`: the runs of an index and their figures, one row of the table `index.meta`
+//! - `compared`: which blocks were compared with their tags
 //! - `table`: a run that is read; `cursor`: its rows in order
+//! - `spaces`: the namespaces of its lists
 //! - `writer`: a run that is written
 //! - `rows`: the rows of several runs in order
 
 pub(crate) mod block;
+pub(crate) mod compared;
 pub(crate) mod cursor;
 pub(crate) mod directory;
 pub(crate) mod fences;
 pub(crate) mod filter;
 pub(crate) mod lists;
 pub(crate) mod rows;
+pub(crate) mod spaces;
 pub(crate) mod table;
 pub(crate) mod writer;
 

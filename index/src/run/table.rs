@@ -1,4 +1,4 @@
-//! A run that is read: its blocks, each checked against its tag in an encrypted store.
+//! A run that is read: its blocks, in an encrypted store each compared with its tag when it is first read.
 //!
 //! The key of a block is the number of its list, then its number in the list ([`block_key`]). [`FILTER_KEY`] and
 //! [`FENCES_KEY`] stand behind them.
@@ -8,13 +8,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use redb::{AccessGuard, ReadOnlyTable, ReadTransaction};
 
-use super::block::{BlockLayout, damaged};
+use super::block::{BlockLayout, BlockRow, damaged};
+use super::compared::ComparedBlocks;
 use super::directory::{RunDirectory, RunInfo, RunTableDefinition};
 use super::fences::Fences;
 use super::filter::{self, FilterKey};
 use super::lists::RunList;
 use crate::block_seal::{BlockSeal, BlockTags, TAG_BYTES};
 use crate::error::Result;
+use crate::posting_lists::PostingList;
 use crate::term::TermId;
 
 /// Key of the filter.
@@ -43,6 +45,8 @@ pub(crate) struct Run {
 struct RunParts {
     filter: OnceLock<Vec<u8>>,
     fences: OnceLock<Fences>,
+    compared: OnceLock<ComparedBlocks>,
+    namespaces: [OnceLock<Option<Box<[TermId]>>>; PostingList::COUNT],
 }
 
 /// The random bytes of an index and of a run, and the number of the run.
@@ -135,6 +139,32 @@ impl Run {
         Ok(filter::may_have(self.parts.filter.get_or_init(|| bytes), key))
     }
 
+    /// Hands the row of a list from `first` to `last`, both included, to `read`, with its value; `None` if there is
+    /// none. For keys between which there is one row at most.
+    ///
+    /// # Errors
+    /// As [`Run::block_for`], and those of `read`.
+    pub(crate) fn find<T>(
+        &self,
+        list: RunList,
+        (first, last): (&[u8], &[u8]),
+        read: impl FnOnce(&[u8], &[u8]) -> Result<T>,
+    ) -> Result<Option<T>> {
+        // The block of the last key has the row: the next one begins behind it.
+        let Some(block) = self.block_for(list, last, false)? else { return Ok(None) };
+        let (bytes, mut row) = (block.bytes(), BlockRow::default());
+        if !block.layout.seek(bytes, first, &mut row)? || row.key.as_slice() > last {
+            return Ok(None);
+        }
+        read(&row.key, bytes.get(row.value).unwrap_or_default()).map(Some)
+    }
+
+    /// The namespaces that a posting list has rows of, ascending, once they are known.
+    pub(crate) fn namespaces(&self, list: PostingList) -> &OnceLock<Option<Box<[TermId]>>> {
+        let [first, ..] = &self.parts.namespaces;
+        self.parts.namespaces.get(list as usize).unwrap_or(first)
+    }
+
     /// The most rows that the blocks of a list can have, whatever the directory says.
     ///
     /// # Errors
@@ -154,8 +184,8 @@ impl Run {
         Ok(blocks.fold(0_u64, u64::saturating_add).saturating_mul(BLOCK_BYTES))
     }
 
-    /// The block of a list that a row falls into; `None` if the list has no rows here. Checksums are compared if
-    /// `verifies`.
+    /// The block of a list that a row falls into; `None` if the list has no rows here. Tags and checksums are compared
+    /// if `verifies`, tags also if they were not yet.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if it is missing or was changed; `ERR_IO`.
@@ -226,9 +256,30 @@ impl Run {
     fn block(&self, list: RunList, number: u32, verifies: bool) -> Result<Block> {
         let key = block_key(list, number);
         let bytes = self.blocks.get(key)?.ok_or_else(damaged)?;
-        let checked = self.tags.checked(key, bytes.value(), verifies)?;
+        let checked = match self.tags.are_sealed() {
+            true => self.compared_block((list, number), bytes.value(), verifies)?,
+            false => self.tags.checked(key, bytes.value(), verifies)?,
+        };
         let (length, layout) = (checked.len(), BlockLayout::parse(checked, list.form())?);
         Ok(Block { number, layout, bytes, length })
+    }
+
+    /// A block without its tag, which is compared if it was not yet.
+    fn compared_block<'b>(
+        &self,
+        (list, number): (RunList, u32),
+        stored: &'b [u8],
+        verifies: bool,
+    ) -> Result<&'b [u8]> {
+        let fences = self.fences()?;
+        let compared = self.parts.compared.get_or_init(|| ComparedBlocks::none_of(fences.blocks()));
+        let place = fences.place_of(list, number).ok_or_else(damaged)?;
+        let compares = verifies || !compared.has(place, stored);
+        let checked = self.tags.checked(block_key(list, number), stored, compares)?;
+        if compares {
+            compared.note(place, stored);
+        }
+        Ok(checked)
     }
 }
 

@@ -4,7 +4,7 @@ use redb::Table;
 
 use super::block::BlockBuilder;
 use super::directory::RunInfo;
-use super::fences::Fences;
+use super::fences::FenceBuilder;
 use super::filter::{FilterBuilder, FilterKey};
 use super::lists::RunList;
 use super::table::{FENCES_KEY, FILTER_KEY, RESERVED_BYTES, block_key};
@@ -24,7 +24,7 @@ pub(crate) struct RunWriter {
     tags: BlockTags,
     list: Option<RunList>,
     block: BlockBuilder,
-    fences: Fences,
+    fences: FenceBuilder,
     filter: FilterBuilder,
     /// Bytes written so far.
     written: usize,
@@ -43,7 +43,7 @@ impl RunWriter {
             tags,
             list: None,
             block: BlockBuilder::default(),
-            fences: Fences::default(),
+            fences: FenceBuilder::default(),
             filter: FilterBuilder::for_entries(entries),
             written: 0,
         }
@@ -104,8 +104,7 @@ impl RunWriter {
     /// `ERR_IO`.
     pub(crate) fn finish(mut self, rows: &mut RunRows<'_>) -> Result<RunInfo> {
         self.flush(rows)?;
-        let parts =
-            [(FILTER_KEY, self.filter.finish()), (FENCES_KEY, self.fences.bytes().to_vec())];
+        let parts = [(FILTER_KEY, self.filter.finish()), (FENCES_KEY, self.fences.finish())];
         for (key, part) in parts {
             rows.insert(key, self.tags.tagged(key, part).as_slice())?;
         }

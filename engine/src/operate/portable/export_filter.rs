@@ -148,11 +148,9 @@ impl<'e> ExportFilter<'e> {
             true => Vec::new(),
             false => vec![RuleResult::Fail; rules.len()],
         };
-        let is_answered = !is_exception && left == 0;
         self.session.store().record_audit(AuditRecord {
             actor: self.session.options().actor.clone(),
             refused: !is_exception,
-            code: is_answered.then_some(ErrorKind::Policy.code()),
             rules,
             results,
             ..AuditRecord::new(AuditOperation::Export, self.named)

@@ -3,6 +3,7 @@
 //! Must not know what a grain means beyond the fields a blob shows.
 
 pub(crate) mod blob;
+pub(crate) mod cache_gauge;
 pub(crate) mod change_record;
 pub(crate) mod compression;
 pub(crate) mod database;
@@ -13,6 +14,7 @@ pub(crate) mod layout;
 pub(crate) mod overlay;
 pub(crate) mod pinned_directory;
 pub(crate) mod row_sums;
+pub(crate) mod segment_files;
 pub(crate) mod truth_tables;
 pub(crate) mod truth_transaction;
 pub(crate) mod vault;

@@ -34,6 +34,11 @@ impl Fences {
         &self.bytes
     }
 
+    /// The bytes they take in memory.
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes.len().saturating_add(self.ends.len().saturating_mul(4))
+    }
+
     /// Reads the bytes; `None` if they are not those of fences.
     pub(crate) fn read(bytes: Vec<u8>) -> Option<Self> {
         let mut fences = Self { bytes, ..Self::default() };

@@ -52,6 +52,8 @@ mod score;
 
 mod directory;
 mod forward;
+mod page_cache;
+mod pages;
 mod segment;
 mod segment_file;
 
@@ -87,6 +89,8 @@ mod model_tests;
 #[cfg(test)]
 mod state_tests;
 #[cfg(test)]
+mod test_disk;
+#[cfg(test)]
 mod test_grains;
 #[cfg(test)]
 mod test_kit;
@@ -104,6 +108,8 @@ pub use lookup::{RARE, SeenFilter};
 pub use manifest::{MAX_LOG_POSITION_BYTES, Manifest};
 pub use matched::field_matches;
 pub use normalise::MAX_TERM_BYTES;
+pub use page_cache::PageCache;
+pub use pages::{SegmentFile, SegmentFiles, SegmentOutput, SegmentStore};
 pub use prepared::PreparedSearch;
 pub use query::FullTextQuery;
 pub use reader::{DocumentReader, MAX_OCCURRENCES};

@@ -178,6 +178,11 @@ impl TextIndexPosition {
 }
 
 impl DocumentCache {
+    /// Terms and positions of the cached documents.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
     /// Reads many grains into the cache on two threads.
     fn read_ahead(
         &mut self,

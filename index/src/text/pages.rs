@@ -1,0 +1,347 @@
+//! The pages of a segment: read from its file when they are needed, each compared with its tag, and kept in a cache
+//! that all segments share.
+//!
+//! Does no I/O of its own; the engine gives the files. A segment that was not written to a file yet, and those of a
+//! store without files, lie in memory whole.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tantivy::directory::OwnedBytes;
+use twox_hash::XxHash64;
+
+use super::page_cache::PageCache;
+use super::segment_file::{FOOTER_BYTES, FOOTER_PAGE, Footer};
+use crate::error::{Error, Result};
+
+/// Bytes of a page; the last one of a segment has fewer.
+#[cfg(not(test))]
+pub(super) const MAX_PAGE_BYTES: usize = 1 << 15;
+#[cfg(test)]
+pub(super) const MAX_PAGE_BYTES: usize = 1 << 7;
+/// Bytes of a tag; a checksum takes the first eight.
+pub(super) const TAG_BYTES: usize = 16;
+/// Pages from which a range is read around the cache, where it is kept by who reads it.
+const MAX_CACHED_PAGES: usize = 2;
+
+/// Computes the tag of a page by its number.
+pub(super) type PageTag<'t> = &'t dyn Fn(u64, &[u8]) -> [u8; TAG_BYTES];
+
+/// The files of segments, which the host of an [`InvertedIndex`](super::InvertedIndex) keeps.
+pub trait SegmentFiles: Send + Sync + fmt::Debug {
+    /// Opens a file to read from it. What is removed or replaced under the name later is not seen.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn open(&self, name: &str) -> io::Result<Arc<dyn SegmentFile>>;
+
+    /// Creates a file that takes its name when it is finished; `None` where no file may be written.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn create(&self, name: &str) -> io::Result<Option<Box<dyn SegmentOutput>>>;
+
+    /// The keyed tag of a page of a file; `None` in a store without keys, where a page has a checksum.
+    fn tag(&self, name: &str, page: u64, bytes: &[u8]) -> Option<[u8; 16]>;
+}
+
+/// A file that is read by position.
+pub trait SegmentFile: Send + Sync + fmt::Debug {
+    /// Its bytes.
+    fn size(&self) -> u64;
+
+    /// Fills `to` with the bytes from this position on.
+    ///
+    /// # Errors
+    /// Those of the system, and where there are fewer bytes.
+    fn read_at(&self, from: u64, to: &mut [u8]) -> io::Result<()>;
+}
+
+/// A file that is written.
+pub trait SegmentOutput: Write {
+    /// Gives the file its name, once all of it is on the disk.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn finish(self: Box<Self>) -> io::Result<()>;
+}
+
+/// Where segments lie, and the cache of what is read from there.
+#[derive(Debug, Clone, Default)]
+pub struct SegmentStore {
+    pub(super) files: Option<Arc<dyn SegmentFiles>>,
+    cache: Arc<PageCache>,
+    /// True once something could not be read, or was taken away.
+    failed: Arc<AtomicBool>,
+}
+
+impl SegmentStore {
+    /// Segments in these files, read through this cache.
+    #[must_use]
+    pub fn new(files: Arc<dyn SegmentFiles>, cache: Arc<PageCache>) -> Self {
+        Self { files: Some(files), cache, failed: Arc::default() }
+    }
+
+    /// Returns `true` once something could not be read: the index has to be made anew.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Declares the segments unreadable: their files are taken away.
+    pub fn fail(&self) {
+        self.failed.store(true, Ordering::Relaxed);
+    }
+
+    /// The tag of a page.
+    pub(super) fn tag(&self, name: &str, page: u64, bytes: &[u8]) -> [u8; TAG_BYTES] {
+        let keyed = self.files.as_ref().and_then(|files| files.tag(name, page, bytes));
+        keyed.unwrap_or_else(|| checksum(page, bytes))
+    }
+
+    fn note<T>(&self, read: Result<T>) -> Result<T> {
+        if read.is_err() {
+            self.fail();
+        }
+        read
+    }
+}
+
+/// The bytes of a segment.
+#[derive(Debug, Clone)]
+pub(super) enum SegmentBytes {
+    /// In memory, all of it.
+    Memory(OwnedBytes),
+    /// In a file.
+    File(Arc<PagedFile>),
+}
+
+/// A file whose pages are read through the cache.
+pub(super) struct PagedFile {
+    store: SegmentStore,
+    file: Arc<dyn SegmentFile>,
+    name: String,
+    /// The bytes of all sections.
+    body: usize,
+    tags: Vec<u8>,
+    slots: Vec<PageSlot>,
+}
+
+/// A page, if it is in the cache.
+#[derive(Default)]
+struct PageSlot {
+    page: Mutex<Option<OwnedBytes>>,
+    /// True if it was read since the cache last came by.
+    used: AtomicBool,
+}
+
+/// An opened segment: its bytes, its footer, and the tag at its end.
+pub(super) type Opened = (SegmentBytes, Footer, [u8; TAG_BYTES]);
+
+/// Opens a segment in memory. Compares every page.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if the bytes are not a segment of this layout.
+pub(super) fn open_memory(bytes: Vec<u8>, tag: PageTag<'_>) -> Result<Opened> {
+    let parsed = || {
+        let split = bytes.len().checked_sub(FOOTER_BYTES)?;
+        let footer = Footer::parse(bytes.get(split..bytes.len().checked_sub(TAG_BYTES)?)?)?;
+        let body = usize::try_from(footer.body()?).ok()?;
+        let (sections, end) = bytes.split_at_checked(body)?;
+        let own = check_end(end, body, tag)?;
+        let tags = end.as_chunks::<TAG_BYTES>().0;
+        let mut pages = (0_u64..).zip(sections.chunks(MAX_PAGE_BYTES)).zip(tags);
+        pages.all(|((number, page), wanted)| tag(number, page) == *wanted).then_some((footer, own))
+    };
+    let (footer, own) = parsed().ok_or_else(damaged)?;
+    Ok((SegmentBytes::Memory(OwnedBytes::new(bytes)), footer, own))
+}
+
+/// Opens a segment in a file: reads its end.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if it is not a segment of this layout, or cannot be read.
+pub(super) fn open_file(store: &SegmentStore, name: &str) -> Result<Opened> {
+    let files = store.files.as_ref().ok_or_else(damaged)?;
+    let file = files.open(name).map_err(Error::text)?;
+    let size = usize::try_from(file.size()).map_err(|_| damaged())?;
+    let split = size.checked_sub(FOOTER_BYTES).ok_or_else(damaged)?;
+    let mut footer = vec![0; FOOTER_BYTES - TAG_BYTES];
+    file.read_at(split as u64, &mut footer).map_err(Error::text)?;
+    let footer = Footer::parse(&footer).ok_or_else(damaged)?;
+    let body = footer.body().and_then(|body| usize::try_from(body).ok());
+    let body = body.filter(|body| *body <= split).ok_or_else(damaged)?;
+    let mut end = vec![0; size.saturating_sub(body)];
+    file.read_at(body as u64, &mut end).map_err(Error::text)?;
+    let tag = |page, bytes: &[u8]| store.tag(name, page, bytes);
+    let own = check_end(&end, body, &tag).ok_or_else(damaged)?;
+    let pages = body.div_ceil(MAX_PAGE_BYTES);
+    end.truncate(pages.saturating_mul(TAG_BYTES));
+    end.shrink_to_fit();
+    let slots = std::iter::repeat_with(PageSlot::default).take(pages).collect();
+    let (store, name) = (store.clone(), name.to_owned());
+    let paged = PagedFile { store, file, name, body, tags: end, slots };
+    Ok((SegmentBytes::File(Arc::new(paged)), footer, own))
+}
+
+/// Checks the length and the tag of what follows the sections, and returns the tag.
+fn check_end(end: &[u8], body: usize, tag: PageTag<'_>) -> Option<[u8; TAG_BYTES]> {
+    let tags = body.div_ceil(MAX_PAGE_BYTES).checked_mul(TAG_BYTES)?;
+    let (tagged, own) = end.split_last_chunk::<TAG_BYTES>()?;
+    let sound = end.len() == tags.checked_add(FOOTER_BYTES)? && tag(FOOTER_PAGE, tagged) == *own;
+    sound.then_some(*own)
+}
+
+/// The checksum of a page, as a tag.
+pub(super) fn checksum(page: u64, bytes: &[u8]) -> [u8; TAG_BYTES] {
+    let mut tag = [0; TAG_BYTES];
+    let hash = XxHash64::oneshot(page, bytes).to_be_bytes();
+    tag.iter_mut().zip(hash).for_each(|(to, byte)| *to = byte);
+    tag
+}
+
+impl SegmentBytes {
+    /// The bytes of a range. What is long and `kept` by the caller is not put into the cache.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if they cannot be read, or were changed.
+    pub(super) fn read(&self, range: Range<usize>, kept: bool) -> Result<OwnedBytes> {
+        match self {
+            Self::Memory(bytes) if range.start <= range.end && range.end <= bytes.len() => {
+                Ok(bytes.slice(range))
+            }
+            Self::Memory(_) => Err(damaged()),
+            Self::File(file) => {
+                let read = file.read(range, kept);
+                file.store.note(read)
+            }
+        }
+    }
+
+    /// Bytes that it takes in memory beside the pages in the cache.
+    pub(super) fn resident(&self) -> usize {
+        match self {
+            Self::Memory(bytes) => bytes.len(),
+            Self::File(file) => {
+                let slots = size_of::<PageSlot>().saturating_mul(file.slots.len());
+                file.tags.len().saturating_add(slots)
+            }
+        }
+    }
+}
+
+impl PagedFile {
+    fn read(self: &Arc<Self>, range: Range<usize>, kept: bool) -> Result<OwnedBytes> {
+        if range.start >= range.end {
+            return Ok(OwnedBytes::empty());
+        }
+        if range.end > self.body {
+            return Err(damaged());
+        }
+        let pages = range.start / MAX_PAGE_BYTES..range.end.div_ceil(MAX_PAGE_BYTES);
+        if pages.len() == 1 {
+            let page = self.page(pages.start)?;
+            return cut(&page, &range, pages.start);
+        }
+        if kept && pages.len() > MAX_CACHED_PAGES {
+            return self.read_around(range);
+        }
+        let mut all = Vec::with_capacity(range.len());
+        for number in pages {
+            let page = self.page(number)?;
+            all.extend_from_slice(cut(&page, &range, number)?.as_slice());
+        }
+        Ok(OwnedBytes::new(all))
+    }
+
+    /// Reads a range of several pages without the cache.
+    fn read_around(&self, range: Range<usize>) -> Result<OwnedBytes> {
+        let mut all = Vec::with_capacity(range.len());
+        let mut page = Vec::new();
+        for number in range.start / MAX_PAGE_BYTES..range.end.div_ceil(MAX_PAGE_BYTES) {
+            self.read_page(number, &mut page)?;
+            let first = number.saturating_mul(MAX_PAGE_BYTES);
+            let from = range.start.saturating_sub(first);
+            let to = range.end.saturating_sub(first).min(page.len());
+            all.extend_from_slice(page.get(from..to).ok_or_else(damaged)?);
+        }
+        Ok(OwnedBytes::new(all))
+    }
+
+    /// A page, from the cache or from the file.
+    fn page(self: &Arc<Self>, number: usize) -> Result<OwnedBytes> {
+        let slot = self.slots.get(number).ok_or_else(damaged)?;
+        if let Some(page) = slot.lock().as_ref() {
+            slot.used.store(true, Ordering::Relaxed);
+            return Ok(page.clone());
+        }
+        let mut bytes = Vec::new();
+        self.read_page(number, &mut bytes)?;
+        let size = bytes.len();
+        let page = OwnedBytes::new(bytes);
+        if slot.lock().replace(page.clone()).is_none() {
+            self.store.cache.admit(self, number, size);
+        }
+        Ok(page)
+    }
+
+    fn read_page(&self, number: usize, to: &mut Vec<u8>) -> Result<()> {
+        let first = number.saturating_mul(MAX_PAGE_BYTES);
+        to.resize(self.body.saturating_sub(first).min(MAX_PAGE_BYTES), 0);
+        self.file.read_at(first as u64, to).map_err(Error::text)?;
+        let at = number.saturating_mul(TAG_BYTES);
+        let wanted = self.tags.get(at..).and_then(|tags| tags.first_chunk::<TAG_BYTES>());
+        match wanted == Some(&self.store.tag(&self.name, number as u64, to)) {
+            true => Ok(()),
+            false => Err(Error::integrity(format!("page {number} of {} has changed", self.name))),
+        }
+    }
+
+    /// Takes a page out of the cache, unless it was used since the last time, or at any rate if `even_used`. Returns
+    /// its size; `None` if it stays.
+    pub(super) fn evict(&self, number: usize, even_used: bool) -> Option<usize> {
+        let Some(slot) = self.slots.get(number) else { return Some(0) };
+        let mut page = slot.lock();
+        if slot.used.swap(false, Ordering::Relaxed) && !even_used {
+            return None;
+        }
+        Some(page.take().map_or(0, |page| page.len()))
+    }
+}
+
+impl Drop for PagedFile {
+    fn drop(&mut self) {
+        let held = self.slots.iter().filter_map(|slot| slot.lock().take());
+        self.store.cache.forget(held.map(|page| page.len()).sum());
+    }
+}
+
+impl fmt::Debug for PagedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PagedFile").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl PageSlot {
+    fn lock(&self) -> MutexGuard<'_, Option<OwnedBytes>> {
+        self.page.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The part of a page that a range has.
+fn cut(page: &OwnedBytes, range: &Range<usize>, number: usize) -> Result<OwnedBytes> {
+    let first = number.saturating_mul(MAX_PAGE_BYTES);
+    let from = range.start.saturating_sub(first);
+    let to = range.end.saturating_sub(first).min(page.len());
+    match from <= to {
+        true => Ok(page.slice(from..to)),
+        false => Err(damaged()),
+    }
+}
+
+fn damaged() -> Error {
+    Error::integrity("a segment of the full text is damaged")
+}

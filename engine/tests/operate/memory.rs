@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use grainstore::cal::Query;
+use grainstore::format::EpochMs;
 use grainstore::prelude::*;
 use grainstore::{OpenOptions, SessionOptions, Store};
 use tempfile::TempDir;

@@ -7,13 +7,16 @@
 pub(crate) const DEFAULT_MEMORY_BYTES: usize = 128 << 20;
 /// The least budget of a store.
 pub const MIN_MEMORY_BYTES: usize = 16 << 20;
-/// Parts of the budget: the shares below are so many of them. Half of the rest is for what grows with the data
-/// (dictionaries of the full text, directories of runs), half for tails and merges.
+/// Parts of the budget: the shares below are so many of them. The rest, a quarter, is for merges and for what tails
+/// take while they are folded.
 const PARTS: usize = 16;
-const PAGE_CACHE: usize = 4;
-const TEXT_CACHE: usize = 3;
+/// Of each of truth and index.
+const PAGE_CACHE: usize = 3;
+const TEXT_CACHE: usize = 2;
+/// A tail of the index or of the full text that is folded.
+const TAIL: usize = 1;
 /// What may grow with the data before the cache of the full text gives way.
-const GROWING: usize = 3;
+const GROWING: usize = 2;
 /// What is left to the cache of the full text in any case.
 const LEAST_TEXT_CACHE: usize = 1;
 
@@ -38,6 +41,11 @@ impl MemoryBudget {
         Self { page_cache: bytes / 2, ..self }
     }
 
+    /// Bytes at which a tail is folded, of the index or of the full text.
+    pub(crate) fn tail(&self) -> usize {
+        self.total / PARTS * TAIL
+    }
+
     /// Bytes of the cache of pages of the full text, while so many are taken by what grows with the data.
     pub(crate) fn text_cache(&self, growing: usize) -> usize {
         let share = |parts: usize| self.total / PARTS * parts;
@@ -54,9 +62,11 @@ mod tests {
     fn the_shares_are_no_more_than_the_budget_and_growing_data_takes_from_the_text() {
         for total in [MIN_MEMORY_BYTES, DEFAULT_MEMORY_BYTES, 1 << 30] {
             let budget = MemoryBudget::new(total);
-            for growing in [0, total / 8, total / 4] {
+            // Two tails of the index, and two of the full text.
+            let tails = 4 * budget.tail();
+            for growing in [0, total / 8, total / 5] {
                 let caches = 2 * budget.page_cache + budget.text_cache(growing);
-                assert!(caches + growing <= total * 15 / 16, "{total} {growing}");
+                assert!(caches + growing + tails <= total, "{total} {growing}");
             }
             assert_eq!(budget.text_cache(usize::MAX), total / 16);
         }

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use redb::{Builder, Database};
 
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
-use crate::disk::cache_gauge::CacheGauge;
 use crate::disk::directory;
 use crate::disk::pinned_directory::PinnedDirectory;
 use crate::disk::truth_transaction::{CommitObserver, TruthTransaction};
@@ -21,8 +20,7 @@ use crate::disk::vault::Vault;
 /// An open database, the replaced ones that still have readers, and the location of its file.
 #[derive(Debug)]
 pub(crate) struct DatabaseHandle {
-    db: Arc<Database>,
-    gauge: CacheGauge,
+    db: Database,
     lease: ReaderLease,
     replaced: Vec<ReplacedDatabase>,
     /// A copy in the file beside, not in use yet.
@@ -48,7 +46,7 @@ pub(crate) struct ReaderLease(Arc<()>);
 /// A replaced database, and the lease that counts its readers.
 #[derive(Debug)]
 pub(crate) struct ReplacedDatabase {
-    db: Arc<Database>,
+    db: Database,
     lease: ReaderLease,
     /// Its file, if that is to be overwritten.
     shred: Option<PathBuf>,
@@ -129,11 +127,8 @@ impl DatabaseHandle {
         let (lease, former, shredding) = (ReaderLease::default(), Vec::new(), Vec::new());
         let (copy, home, vault) = (None, None, Vault::default());
         let unshredded = None;
-        let (db, gauge) = (Arc::new(db), CacheGauge::default());
-        gauge.watch(&db);
         Self {
             db,
-            gauge,
             lease,
             replaced: former,
             copy,
@@ -167,11 +162,6 @@ impl DatabaseHandle {
     /// Keys to decrypt its rows.
     pub(crate) fn vault(&self) -> &Vault {
         &self.vault
-    }
-
-    /// Tells how much of its page cache is used.
-    pub(crate) fn gauge(&self) -> CacheGauge {
-        self.gauge.clone()
     }
 
     /// The redb database.
@@ -256,8 +246,7 @@ impl DatabaseHandle {
 
     /// Goes on with another database; the old one stays open for its readers.
     pub(crate) fn replace(&mut self, db: Database) {
-        let old = std::mem::replace(&mut self.db, Arc::new(db));
-        self.gauge.watch(&self.db);
+        let old = std::mem::replace(&mut self.db, db);
         let shreds = std::mem::take(&mut self.shred_next);
         let shred = self
             .database_file
@@ -297,10 +286,8 @@ impl DatabaseHandle {
     /// `ERR_IO`, `ERR_INTEGRITY`: what was committed is there all the same.
     pub(crate) fn close(mut self) -> Result<()> {
         self.close_unread();
-        let Self { db, gauge, .. } = self;
-        // Whoever reads the gauge lets go of the database before this is done.
-        gauge.leave();
-        catch_storage_panic(|| Ok(Arc::into_inner(db).map_or(Ok(()), Database::close)?))
+        let Self { db, .. } = self;
+        catch_storage_panic(|| Ok(db.close()?))
     }
 
     /// Closes the replaced databases that have no readers. A lease of a replaced database is only cloned from

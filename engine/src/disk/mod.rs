@@ -3,7 +3,6 @@
 //! Must not know what a grain means beyond the fields a blob shows.
 
 pub(crate) mod blob;
-pub(crate) mod cache_gauge;
 pub(crate) mod change_record;
 pub(crate) mod compression;
 pub(crate) mod database;

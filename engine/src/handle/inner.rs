@@ -14,7 +14,6 @@ use crate::base::pending::writer_stopped;
 use crate::base::sync::mpsc::SyncSender;
 use crate::base::sync::thread::{self, JoinHandle, ThreadId};
 use crate::base::sync::{Mutex, MutexGuard};
-use crate::disk::cache_gauge::CacheGauge;
 use crate::disk::database::DatabaseOptions;
 use crate::disk::keyring::Secret;
 use crate::disk::layout::AccessCounts;
@@ -85,8 +84,6 @@ pub(crate) struct StoreInner {
     pub(super) opening: DatabaseOptions,
     /// The shares of its memory.
     pub(super) memory: MemoryBudget,
-    /// How much of their page caches truth and index use.
-    pub(super) gauges: (CacheGauge, CacheGauge),
     pub(super) retrieval: Retrieval,
 }
 
@@ -94,11 +91,6 @@ impl StoreInner {
     /// The shares of its memory.
     pub(crate) fn memory(&self) -> MemoryBudget {
         self.memory
-    }
-
-    /// Bytes in use of the page caches of truth and index.
-    pub(crate) fn cached(&self) -> (usize, usize) {
-        (self.gauges.0.used(), self.gauges.1.used())
     }
 
     /// The key that seals the cursors of this store.

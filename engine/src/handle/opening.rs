@@ -148,7 +148,6 @@ impl Store {
         let StoreMeta { cursor_key, token_key, switch, chain } = meta;
         let notes = Arc::new(ReadNotes::default());
         let active_rules = Arc::new(ActiveRules::new(rules, db.vault().keyring().is_some()));
-        let gauges = (db.gauge(), index.gauge());
         let (view, folder) = first_view(&db, index, options.read_only)?;
         let shared: SharedView = Arc::new(RwLock::new(Some(Arc::clone(&view))));
         let backlog = Arc::new(Backlog::default());
@@ -198,6 +197,7 @@ impl Store {
             presence,
             db,
             fold_worker: folder,
+            tail_bytes: memory.tail(),
             chain,
             refusals,
             clock: Arc::clone(&options.clock),
@@ -247,7 +247,6 @@ impl Store {
             read_only: options.read_only,
             opening,
             memory,
-            gauges,
             retrieval,
         }));
         store.end_rotations()?;

@@ -97,8 +97,8 @@ pub struct StoreStats {
     pub cache_bytes: usize,
     /// The memory the store may take for all but vectors ([`OpenOptions::memory_bytes`](crate::OpenOptions::memory_bytes)).
     pub memory_bytes: usize,
-    /// The memory that each part takes now, in bytes: `truth_cache`, `index_cache` and `text_cache` (pages in use),
-    /// `text_terms` (dictionaries and lengths of segments, and segments that are in no file), `run_directory` (filters
+    /// The memory that each part takes now, in bytes: `truth_cache` and `index_cache` (at the most:
+    /// their share, or the file), `text_cache` (pages in use), `text_terms` (dictionaries and lengths of segments, and segments that are in no file), `run_directory` (filters
     /// of runs, and where their blocks begin), `tails` and `merges` (estimated from counts), `vectors`.
     pub memory: BTreeMap<&'static str, u64>,
     /// Rows of each table of the truth and of each list of the derived indexes, as far as they are folded. Rows that stand
@@ -136,6 +136,8 @@ impl Store {
         let tail_grains = view.tail().grains();
         let behind = u64::try_from(tail_grains).unwrap_or(u64::MAX);
         let bytes_of = |file: &Path| fs::metadata(file).map_or(0, |file| file.len());
+        let disk_bytes = bytes_of(&self.truth_path());
+        let index_bytes = bytes_of(&directory::index_path(self.path()));
         let mut rows = view.row_counts()?;
         let index = view.index().stats()?;
         rows.extend(index.tables.iter().map(|table| (table.table, table.rows)));
@@ -145,7 +147,7 @@ impl Store {
         let leaving = view.retired_spaces()?;
         let erasures = view.erasures()?;
         let vectors = self.inner().vectors().stats(&view)?;
-        let memory = self.memory_parts(&text, &index, &vectors);
+        let memory = self.memory_parts(&text, (&index, disk_bytes, index_bytes), &vectors);
         Ok(StoreStats {
             format: format_of(view.transaction())?,
             encrypted: self.is_encrypted(),
@@ -162,8 +164,8 @@ impl Store {
             tail_bytes: view.tail().approx_bytes(),
             folded_to: last_sequence.saturating_sub(behind),
             last_sequence,
-            disk_bytes: bytes_of(&self.truth_path()),
-            index_bytes: bytes_of(&directory::index_path(self.path())),
+            disk_bytes,
+            index_bytes,
             index_runs: index.runs,
             text_documents: text.texts.documents,
             text_segments: text.texts.segments,
@@ -192,15 +194,16 @@ impl Store {
     fn memory_parts(
         &self,
         text: &TextIndexStatus,
-        index: &IndexStats,
+        (index, truth, derived): (&IndexStats, u64, u64),
         vectors: &[VectorSpaceStats],
     ) -> BTreeMap<&'static str, u64> {
         let bytes = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
-        let (truth_cache, index_cache) = self.inner().cached();
+        // No page is in the cache twice, and most of those of the file that were read stay.
+        let cache = |file: u64| file.min(bytes(self.inner().memory().page_cache));
         let vectors = vectors.iter().map(|space| space.bytes).fold(0, usize::saturating_add);
         BTreeMap::from([
-            ("truth_cache", bytes(truth_cache)),
-            ("index_cache", bytes(index_cache)),
+            ("truth_cache", cache(truth)),
+            ("index_cache", cache(derived)),
             ("text_cache", bytes(text.cached)),
             ("text_terms", text.texts.resident),
             ("run_directory", bytes(index.run_bytes)),

@@ -11,7 +11,7 @@ use super::inverted_index::{InvertedIndex, SegmentEntry, TextStats};
 use super::merge::merge;
 use super::pages::SegmentStore;
 use super::policy::{SegmentSize, segments_to_merge};
-use super::segment::Segment;
+use super::segment::{MERGE_BYTES_OF_A_DOCUMENT, Segment};
 use super::sources::MergeSource;
 use super::tail::TextTail;
 use crate::error::{Error, ErrorKind, Result};
@@ -22,9 +22,6 @@ pub const MAX_TAIL_DOCUMENTS: u64 = 4_096;
 /// documents: some 100 MB if each were a distinct term. Documents of a hundred words reach the other limit
 /// first.
 pub const MAX_TAIL_SIZE: u64 = 1 << 20;
-
-/// About the bytes that a merge holds for a document, beside its postings and terms.
-pub(super) const MERGE_BYTES_OF_A_DOCUMENT: usize = 40;
 
 /// The input of a fold. Cheap to make, and independent of the index it was made from.
 ///

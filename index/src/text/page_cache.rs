@@ -2,19 +2,27 @@
 //! nor what pages hold.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 
-use super::pages::PagedFile;
+/// Who holds pages that the cache counts.
+pub(super) trait PageHolder: Send + Sync {
+    /// Takes a page out, unless it was used since the last time, or at any rate if `even_used`. Returns its size;
+    /// `None` if it stays.
+    fn evict(&self, page: usize, even_used: bool) -> Option<usize>;
+}
+
+/// The pages in the order in which the clock comes by; some of segments that are gone.
+type Ring = VecDeque<(Weak<dyn PageHolder>, usize)>;
 
 /// The pages of all segments of a store that are in memory. A page that a search reads from counts no longer once it
 /// was taken out.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct PageCache {
     capacity: AtomicUsize,
     bytes: AtomicUsize,
-    /// The pages in the order in which the clock comes by; some of segments that are gone.
-    ring: Mutex<VecDeque<(Weak<PagedFile>, usize)>>,
+    ring: Mutex<Ring>,
 }
 
 impl PageCache {
@@ -58,10 +66,10 @@ impl PageCache {
     }
 
     /// Takes note of a page that was read.
-    pub(super) fn admit(&self, file: &Arc<PagedFile>, page: usize, size: usize) {
+    pub(super) fn admit(&self, holder: Weak<dyn PageHolder>, page: usize, size: usize) {
         self.bytes.fetch_add(size, Ordering::Relaxed);
         let mut ring = self.lock();
-        ring.push_back((Arc::downgrade(file), page));
+        ring.push_back((holder, page));
         self.shrink(&mut ring);
     }
 
@@ -70,7 +78,7 @@ impl PageCache {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    fn shrink(&self, ring: &mut VecDeque<(Weak<PagedFile>, usize)>) {
+    fn shrink(&self, ring: &mut Ring) {
         let mut chances = ring.len();
         while self.bytes() > self.capacity() {
             let Some((file, page)) = ring.pop_front() else { break };
@@ -87,7 +95,14 @@ impl PageCache {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(Weak<PagedFile>, usize)>> {
+    fn lock(&self) -> MutexGuard<'_, Ring> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for PageCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (bytes, capacity) = (self.bytes(), self.capacity());
+        write!(f, "PageCache({bytes} of {capacity} bytes)")
     }
 }

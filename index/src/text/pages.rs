@@ -8,12 +8,12 @@ use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tantivy::directory::OwnedBytes;
 use twox_hash::XxHash64;
 
-use super::page_cache::PageCache;
+use super::page_cache::{PageCache, PageHolder};
 use super::segment_file::{FOOTER_BYTES, FOOTER_PAGE, Footer};
 use crate::error::{Error, Result};
 
@@ -283,7 +283,8 @@ impl PagedFile {
         let size = bytes.len();
         let page = OwnedBytes::new(bytes);
         if slot.lock().replace(page.clone()).is_none() {
-            self.store.cache.admit(self, number, size);
+            let own: Weak<Self> = Arc::downgrade(self);
+            self.store.cache.admit(own, number, size);
         }
         Ok(page)
     }
@@ -299,10 +300,10 @@ impl PagedFile {
             false => Err(Error::integrity(format!("page {number} of {} has changed", self.name))),
         }
     }
+}
 
-    /// Takes a page out of the cache, unless it was used since the last time, or at any rate if `even_used`. Returns
-    /// its size; `None` if it stays.
-    pub(super) fn evict(&self, number: usize, even_used: bool) -> Option<usize> {
+impl PageHolder for PagedFile {
+    fn evict(&self, number: usize, even_used: bool) -> Option<usize> {
         let Some(slot) = self.slots.get(number) else { return Some(0) };
         let mut page = slot.lock();
         if slot.used.swap(false, Ordering::Relaxed) && !even_used {

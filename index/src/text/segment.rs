@@ -15,7 +15,6 @@ use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextO
 use tantivy::{Directory, SegmentReader};
 
 use super::directory::{Section, SegmentDirectory};
-use super::fold::MERGE_BYTES_OF_A_DOCUMENT;
 use super::forward::ForwardRecord;
 use super::pages::{self, PageTag, SegmentBytes, SegmentStore, TAG_BYTES};
 use super::segment_file::{FOOTER_BYTES, Footer, SECTIONS};
@@ -24,6 +23,8 @@ use crate::posting::Sequence;
 
 /// The files of the library in the order of the sections; sequences, the forward index and its offsets follow.
 pub(super) const FILES: [&str; SECTIONS - 3] = ["idx", "pos", "term", "fieldnorm", "fast", "store"];
+/// About the bytes that a merge holds for a document, beside its postings and terms.
+pub(super) const MERGE_BYTES_OF_A_DOCUMENT: usize = 40;
 /// Those that the library keeps in memory while a segment is open.
 const KEPT: [&str; 2] = ["term", "fieldnorm"];
 

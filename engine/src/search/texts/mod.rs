@@ -153,7 +153,7 @@ impl TextIndex {
             if cancel.stop_reason() == Some(StopReason::Cancelled) {
                 return Ok(None);
             }
-            if state.loaded()?.stats().is_tail_overfull() {
+            if self.is_overfull(&state)? {
                 drop(state);
                 self.fold(view, false)?;
             }
@@ -266,6 +266,17 @@ impl TextIndex {
         Ok(())
     }
 
+    /// Returns `true` if a tail is so many times as large as one that is to be folded.
+    fn is_full(&self, texts: &TextStats, times: usize) -> bool {
+        let size = usize::try_from(texts.tail_size).unwrap_or(usize::MAX);
+        size.saturating_mul(BYTES_OF_A_TERM) >= self.memory.tail().saturating_mul(times)
+            || if times == 1 { texts.is_tail_full() } else { texts.is_tail_overfull() }
+    }
+
+    fn is_overfull(&self, state: &TextIndexState) -> Result<bool> {
+        Ok(self.is_full(&state.loaded()?.stats(), 2))
+    }
+
     /// About the bytes of what is in memory only.
     fn tail_bytes(&self, state: &TextIndexState) -> Result<usize> {
         let tail = usize::try_from(state.loaded()?.stats().tail_size).unwrap_or(usize::MAX);
@@ -286,7 +297,7 @@ impl TextIndex {
         let fold = {
             let mut state = self.lock();
             let Some(texts) = &state.texts else { return Ok(false) };
-            let is_full = texts.stats().is_tail_full();
+            let is_full = self.is_full(&texts.stats(), 1);
             // An older view cannot say where the full text stands: a caller with a newer view has been here.
             if (!is_full && !even_short) || !state.at.is_covered_by(view)? {
                 return Ok(false);
@@ -437,7 +448,7 @@ impl Follower for TextIndex {
                 return Ok(());
             }
             self.follow_step(&mut state, view)?;
-            if state.loaded()?.stats().is_tail_overfull() {
+            if self.is_overfull(&state)? {
                 drop(state);
                 self.fold(view, false)?;
             }

@@ -11,10 +11,10 @@ use tantivy::{Index, ReloadPolicy, Searcher};
 
 use super::deleted::DeletedDocs;
 use super::indexed_document::IndexedDocument;
-use super::pages::SegmentStore;
 use super::part::TextPart;
 use super::score::CollectionStats;
 use super::segment::{Segment, schema};
+use super::segment_store::SegmentStore;
 use super::tail::TextTail;
 use crate::error::Result;
 use crate::posting::Sequence;

@@ -19,9 +19,10 @@ use std::sync::Arc;
 use super::deleted::DeletedDocs;
 use super::fold::file_name;
 use super::inverted_index::{InvertedIndex, SegmentEntry};
-use super::pages::{SegmentStore, TAG_BYTES, checksum};
+use super::page_tag::{TAG_BYTES, checksum};
 use super::segment::Segment;
 use super::segment_file::take;
+use super::segment_store::SegmentStore;
 use crate::error::{Error, Result};
 use crate::varint::{put_varint, take_varint};
 

@@ -15,7 +15,7 @@ use tantivy::index::{Segment as Inner, SegmentComponent};
 use tantivy::postings::{FieldSerializer, InvertedIndexSerializer};
 
 use super::forward::{encode_record, ordinal_width};
-use super::pages::PageTag;
+use super::page_tag::PageTag;
 use super::segment::{FILES, field, library_segment};
 use super::segment_file::SegmentWriter;
 use super::sources::{MergeSource, TailOrdinals, TermCursor};

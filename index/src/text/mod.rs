@@ -53,9 +53,11 @@ mod score;
 mod directory;
 mod forward;
 mod page_cache;
+mod page_tag;
 mod pages;
 mod segment;
 mod segment_file;
+mod segment_store;
 
 mod deleted;
 
@@ -109,10 +111,10 @@ pub use manifest::{MAX_LOG_POSITION_BYTES, Manifest};
 pub use matched::field_matches;
 pub use normalise::MAX_TERM_BYTES;
 pub use page_cache::PageCache;
-pub use pages::{SegmentFile, SegmentFiles, SegmentOutput, SegmentStore};
 pub use prepared::PreparedSearch;
 pub use query::FullTextQuery;
 pub use reader::{DocumentReader, MAX_OCCURRENCES};
+pub use segment_store::{SegmentFile, SegmentFiles, SegmentOutput, SegmentStore};
 pub use settings::{ANALYSIS_VERSION, Settings};
 pub use syntax::{MAX_TERMS, MAX_WORDS};
 pub use top_hits::{Hit, HitFilter, SearchAfter};

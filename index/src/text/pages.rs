@@ -5,110 +5,21 @@
 //! store without files, lie in memory whole.
 
 use std::fmt;
-use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tantivy::directory::OwnedBytes;
-use twox_hash::XxHash64;
 
-use super::page_cache::{PageCache, PageHolder};
+use super::page_cache::PageHolder;
+use super::page_tag::{MAX_PAGE_BYTES, PageTag, TAG_BYTES};
 use super::segment_file::{FOOTER_BYTES, FOOTER_PAGE, Footer};
+use super::segment_store::SegmentFile;
+use super::segment_store::SegmentStore;
 use crate::error::{Error, Result};
 
-/// Bytes of a page; the last one of a segment has fewer.
-#[cfg(not(test))]
-pub(super) const MAX_PAGE_BYTES: usize = 1 << 15;
-#[cfg(test)]
-pub(super) const MAX_PAGE_BYTES: usize = 1 << 7;
-/// Bytes of a tag; a checksum takes the first eight.
-pub(super) const TAG_BYTES: usize = 16;
 /// Pages from which a range is read around the cache, where it is kept by who reads it.
 const MAX_CACHED_PAGES: usize = 2;
-
-/// Computes the tag of a page by its number.
-pub(super) type PageTag<'t> = &'t dyn Fn(u64, &[u8]) -> [u8; TAG_BYTES];
-
-/// The files of segments, which the host of an [`InvertedIndex`](super::InvertedIndex) keeps.
-pub trait SegmentFiles: Send + Sync + fmt::Debug {
-    /// Opens a file to read from it. What is removed or replaced under the name later is not seen.
-    ///
-    /// # Errors
-    /// Those of the system.
-    fn open(&self, name: &str) -> io::Result<Arc<dyn SegmentFile>>;
-
-    /// Creates a file that takes its name when it is finished; `None` where no file may be written.
-    ///
-    /// # Errors
-    /// Those of the system.
-    fn create(&self, name: &str) -> io::Result<Option<Box<dyn SegmentOutput>>>;
-
-    /// The keyed tag of a page of a file; `None` in a store without keys, where a page has a checksum.
-    fn tag(&self, name: &str, page: u64, bytes: &[u8]) -> Option<[u8; 16]>;
-}
-
-/// A file that is read by position.
-pub trait SegmentFile: Send + Sync + fmt::Debug {
-    /// Its bytes.
-    fn size(&self) -> u64;
-
-    /// Fills `to` with the bytes from this position on.
-    ///
-    /// # Errors
-    /// Those of the system, and where there are fewer bytes.
-    fn read_at(&self, from: u64, to: &mut [u8]) -> io::Result<()>;
-}
-
-/// A file that is written.
-pub trait SegmentOutput: Write {
-    /// Gives the file its name, once all of it is on the disk.
-    ///
-    /// # Errors
-    /// Those of the system.
-    fn finish(self: Box<Self>) -> io::Result<()>;
-}
-
-/// Where segments lie, and the cache of what is read from there.
-#[derive(Debug, Clone, Default)]
-pub struct SegmentStore {
-    pub(super) files: Option<Arc<dyn SegmentFiles>>,
-    cache: Arc<PageCache>,
-    /// True once something could not be read, or was taken away.
-    failed: Arc<AtomicBool>,
-}
-
-impl SegmentStore {
-    /// Segments in these files, read through this cache.
-    #[must_use]
-    pub fn new(files: Arc<dyn SegmentFiles>, cache: Arc<PageCache>) -> Self {
-        Self { files: Some(files), cache, failed: Arc::default() }
-    }
-
-    /// Returns `true` once something could not be read: the index has to be made anew.
-    #[must_use]
-    pub fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::Relaxed)
-    }
-
-    /// Declares the segments unreadable: their files are taken away.
-    pub fn fail(&self) {
-        self.failed.store(true, Ordering::Relaxed);
-    }
-
-    /// The tag of a page.
-    pub(super) fn tag(&self, name: &str, page: u64, bytes: &[u8]) -> [u8; TAG_BYTES] {
-        let keyed = self.files.as_ref().and_then(|files| files.tag(name, page, bytes));
-        keyed.unwrap_or_else(|| checksum(page, bytes))
-    }
-
-    fn note<T>(&self, read: Result<T>) -> Result<T> {
-        if read.is_err() {
-            self.fail();
-        }
-        read
-    }
-}
 
 /// The bytes of a segment.
 #[derive(Debug, Clone)]
@@ -193,14 +104,6 @@ fn check_end(end: &[u8], body: usize, tag: PageTag<'_>) -> Option<[u8; TAG_BYTES
     let (tagged, own) = end.split_last_chunk::<TAG_BYTES>()?;
     let sound = end.len() == tags.checked_add(FOOTER_BYTES)? && tag(FOOTER_PAGE, tagged) == *own;
     sound.then_some(*own)
-}
-
-/// The checksum of a page, as a tag.
-pub(super) fn checksum(page: u64, bytes: &[u8]) -> [u8; TAG_BYTES] {
-    let mut tag = [0; TAG_BYTES];
-    let hash = XxHash64::oneshot(page, bytes).to_be_bytes();
-    tag.iter_mut().zip(hash).for_each(|(to, byte)| *to = byte);
-    tag
 }
 
 impl SegmentBytes {

@@ -16,8 +16,10 @@ use tantivy::{Directory, SegmentReader};
 
 use super::directory::{Section, SegmentDirectory};
 use super::forward::ForwardRecord;
-use super::pages::{self, PageTag, SegmentBytes, SegmentStore, TAG_BYTES};
+use super::page_tag::{MAX_PAGE_BYTES, PageTag, TAG_BYTES};
+use super::pages::{self, SegmentBytes};
 use super::segment_file::{FOOTER_BYTES, Footer, SECTIONS};
+use super::segment_store::SegmentStore;
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
@@ -129,7 +131,7 @@ impl Segment {
         let reader = SegmentReader::open(&library_segment(directory, footer.documents)?)?;
         let inverted_index = reader.inverted_index(field())?;
         let lengths = reader.get_fieldnorms_reader(field())?;
-        let pages = at.div_ceil(pages::MAX_PAGE_BYTES).saturating_mul(TAG_BYTES);
+        let pages = at.div_ceil(MAX_PAGE_BYTES).saturating_mul(TAG_BYTES);
         let size = at.saturating_add(pages).saturating_add(FOOTER_BYTES) as u64;
         let segment = Self {
             bytes,

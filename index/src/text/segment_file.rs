@@ -18,7 +18,7 @@
 
 use std::io::{self, Write};
 
-use super::pages::{MAX_PAGE_BYTES, PageTag, TAG_BYTES};
+use super::page_tag::{MAX_PAGE_BYTES, PageTag, TAG_BYTES};
 
 /// The first bytes of a footer; the last one is the layout version.
 const MAGIC: [u8; 8] = *b"GRNTEXT\x02";
@@ -160,7 +160,7 @@ pub(super) fn take<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pages::checksum;
+    use super::super::page_tag::checksum;
     use super::*;
 
     #[test]

@@ -1,7 +1,7 @@
 //! Tests of states: erased terms leave the bytes, damage is detected, folds of another state are refused.
 
 use super::clause::{Occur, TermMatch};
-use super::pages::{MAX_PAGE_BYTES, TAG_BYTES, checksum};
+use super::page_tag::{MAX_PAGE_BYTES, TAG_BYTES, checksum};
 use super::segment::Segment;
 use super::segment_file::{FOOTER_BYTES, FOOTER_PAGE};
 use super::test_kit::*;

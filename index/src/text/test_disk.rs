@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::PageCache;
-use super::pages::{SegmentFile, SegmentFiles, SegmentOutput, SegmentStore};
+use super::segment_store::{SegmentFile, SegmentFiles, SegmentOutput, SegmentStore};
 
 type Files = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 

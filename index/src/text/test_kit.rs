@@ -9,7 +9,7 @@ use super::clause::{Clause, Occur, TermMatch};
 use super::document::{Document, DocumentTerm};
 use super::indexed_document::IndexedDocument;
 use super::inverted_index::InvertedIndex;
-use super::pages::MAX_PAGE_BYTES;
+use super::page_tag::MAX_PAGE_BYTES;
 use super::query::FullTextQuery;
 use super::score::{CollectionStats, K1, LengthNorms, idf, length_code};
 use super::test_disk::MemoryDisk;

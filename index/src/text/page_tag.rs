@@ -4,7 +4,7 @@ use twox_hash::XxHash64;
 
 /// Bytes of a page; the last one of a segment has fewer.
 #[cfg(not(test))]
-pub(super) const MAX_PAGE_BYTES: usize = 1 << 15;
+pub(super) const MAX_PAGE_BYTES: usize = 1 << 12;
 #[cfg(test)]
 pub(super) const MAX_PAGE_BYTES: usize = 1 << 7;
 /// Bytes of a tag; a checksum takes the first eight.

@@ -19,7 +19,9 @@ use super::segment_store::SegmentStore;
 use crate::error::{Error, Result};
 
 /// Pages from which a range is read around the cache, where it is kept by who reads it.
-const MAX_CACHED_PAGES: usize = 2;
+const MAX_CACHED_PAGES: usize = 8;
+/// Pages that are read from a file at once, around the cache.
+const PAGES_AT_ONCE: usize = 64;
 
 /// The bytes of a segment.
 #[derive(Debug, Clone)]
@@ -163,13 +165,20 @@ impl PagedFile {
     /// Reads a range of several pages without the cache.
     fn read_around(&self, range: Range<usize>) -> Result<OwnedBytes> {
         let mut all = Vec::with_capacity(range.len());
-        let mut page = Vec::new();
-        for number in range.start / MAX_PAGE_BYTES..range.end.div_ceil(MAX_PAGE_BYTES) {
-            self.read_page(number, &mut page)?;
-            let first = number.saturating_mul(MAX_PAGE_BYTES);
-            let from = range.start.saturating_sub(first);
-            let to = range.end.saturating_sub(first).min(page.len());
-            all.extend_from_slice(page.get(from..to).ok_or_else(damaged)?);
+        let mut pages = Vec::new();
+        let end = range.end.div_ceil(MAX_PAGE_BYTES);
+        for first in (range.start / MAX_PAGE_BYTES..end).step_by(PAGES_AT_ONCE) {
+            let start = first.saturating_mul(MAX_PAGE_BYTES);
+            let last = end.min(first.saturating_add(PAGES_AT_ONCE));
+            let stop = last.saturating_mul(MAX_PAGE_BYTES).min(self.body);
+            pages.resize(stop.saturating_sub(start), 0);
+            self.file.read_at(start as u64, &mut pages).map_err(Error::text)?;
+            for (number, page) in (first..).zip(pages.chunks(MAX_PAGE_BYTES)) {
+                self.check(number, page)?;
+            }
+            let from = range.start.saturating_sub(start);
+            let to = range.end.saturating_sub(start).min(pages.len());
+            all.extend_from_slice(pages.get(from..to).ok_or_else(damaged)?);
         }
         Ok(OwnedBytes::new(all))
     }
@@ -196,9 +205,14 @@ impl PagedFile {
         let first = number.saturating_mul(MAX_PAGE_BYTES);
         to.resize(self.body.saturating_sub(first).min(MAX_PAGE_BYTES), 0);
         self.file.read_at(first as u64, to).map_err(Error::text)?;
+        self.check(number, to)
+    }
+
+    /// Compares a page with its tag.
+    fn check(&self, number: usize, page: &[u8]) -> Result<()> {
         let at = number.saturating_mul(TAG_BYTES);
         let wanted = self.tags.get(at..).and_then(|tags| tags.first_chunk::<TAG_BYTES>());
-        match wanted == Some(&self.store.tag(&self.name, number as u64, to)) {
+        match wanted == Some(&self.store.tag(&self.name, number as u64, page)) {
             true => Ok(()),
             false => Err(Error::integrity(format!("page {number} of {} has changed", self.name))),
         }

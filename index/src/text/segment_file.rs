@@ -4,7 +4,7 @@
 //! | bytes | content |
 //! |---|---|
 //! | ... | the sections |
-//! | 16 each | the tags of the pages: of every 32 KiB of the sections, and of the rest |
+//! | 16 each | the tags of the pages: of every 4 KiB of the sections, and of the rest |
 //! | 8 | `GRNTEXT` and the layout version |
 //! | 4 | number of documents |
 //! | 4 | bytes of an ordinal |

@@ -117,6 +117,16 @@ pub(crate) fn resolve_compression(
     Ok(said)
 }
 
+/// Checks where the log of a plain store goes on.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if its last row is damaged; `ERR_IO`.
+pub(crate) fn check_log_end(db: &Database, vault: &Vault) -> Result<()> {
+    let txn = db.begin_read()?;
+    let (audit, log) = (txn.open_table(layout::AUDIT)?, txn.open_table(layout::LOG)?);
+    AuditRows::new(&audit, vault.keyring().is_none().then_some(&log)).check_end()
+}
+
 /// Returns where the open segment of the audit log began: by its row, or where that is damaged by the entries. `None`
 /// if no segment was begun.
 ///

@@ -21,8 +21,8 @@ use crate::disk::vault::Vault;
 use crate::handle::cal_switch::SharedCalSwitch;
 use crate::handle::inner::{Running, StoreInner};
 use crate::handle::meta::{
-    StoreIdentity, StoreMeta, check_seal, initialize, load_rules, open_segment, open_vault,
-    read_meta, resolve_compression, resolve_text_settings,
+    StoreIdentity, StoreMeta, check_log_end, check_seal, initialize, load_rules, open_segment,
+    open_vault, read_meta, resolve_compression, resolve_text_settings,
 };
 use crate::handle::options::OpenOptions;
 use crate::handle::prepared_statements::PreparedStatements;
@@ -344,6 +344,9 @@ impl StoreSettings {
     fn of(db: &Database, vault: &Vault, options: &OpenOptions, upgrades: bool) -> Result<Self> {
         let mut meta = read_meta(db, vault, options)?;
         check_seal(db, vault)?;
+        if !options.read_only {
+            check_log_end(db, vault)?;
+        }
         let rules = load_rules(db, options)?;
         meta.chain = meta.chain.in_segment(open_segment(db, vault)?, rules.policy_set()?);
         if upgrades {

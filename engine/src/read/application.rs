@@ -90,16 +90,42 @@ impl Session {
     /// # Errors
     /// The errors of [`Session::get`] for a grain that this session is not shown.
     fn shown_owner(&self, view: &View, owner: &RowOwner) -> Result<Option<ContentAddress>> {
+        match self.owner_seen(view, owner)? {
+            None => Ok(None),
+            Some((address, VisibilityOutcome::Seen)) => Ok(Some(address)),
+            Some((address, _)) => Err(self.not_visible(view, &address)),
+        }
+    }
+
+    /// The same, `None` for a grain that this session is not shown.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    fn owner_if_shown(
+        &self,
+        view: &View,
+        owner: &RowOwner,
+    ) -> Result<Option<Option<ContentAddress>>> {
+        match self.owner_seen(view, owner) {
+            Ok(None) => Ok(Some(None)),
+            Ok(Some((address, VisibilityOutcome::Seen))) => Ok(Some(Some(address))),
+            Ok(Some(_)) => Ok(None),
+            Err(error) if error.is_erased() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn owner_seen(
+        &self,
+        view: &View,
+        owner: &RowOwner,
+    ) -> Result<Option<(ContentAddress, VisibilityOutcome)>> {
         let Some(at) = owner.grain else { return Ok(None) };
-        let (address, outcome) = catch_storage_panic(|| {
+        catch_storage_panic(|| {
             view.with_blob(at, |blob| {
                 let outcome = self.visibility(view).check_blob(at, blob)?;
-                Ok((ContentAddress::of(blob), outcome))
+                Ok(Some((ContentAddress::of(blob), outcome)))
             })
-        })?;
-        match outcome {
-            VisibilityOutcome::Seen => Ok(Some(address)),
-            _ => Err(self.not_visible(view, &address)),
-        }
+        })
     }
 }

@@ -162,6 +162,21 @@ impl From<Vec<u8>> for ApplicationKey {
 }
 
 impl RowChange {
+    /// The bytes of its names, key and value.
+    pub(crate) fn bytes(&self) -> usize {
+        let key = match &self.key {
+            ApplicationKey::Number(_) => 8,
+            ApplicationKey::Bytes(key) => key.len(),
+        };
+        let owner = match &self.owner {
+            Owner::User(user) => user.len(),
+            _ => 32,
+        };
+        [self.application.len(), key, owner, self.value.as_ref().map_or(0, Vec::len)]
+            .into_iter()
+            .fold(0, usize::saturating_add)
+    }
+
     /// Writes a row; one that is there under this key is replaced, with its owner.
     pub fn put(
         application: impl Into<String>,

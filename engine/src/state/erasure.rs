@@ -43,7 +43,8 @@ impl View {
         if !self.has_erased()? {
             return Ok(false);
         }
-        let Some(entry) = self.audit_rows()?.get(entry)? else { return Ok(false) };
+        let missing = || Error::truth_damaged(format!("audit entry {entry} is missing"));
+        let entry = self.audit_rows()?.get(entry)?.ok_or_else(missing)?;
         let entry = AuditEntry::decode(&entry)?;
         if entry.is_erasure() {
             return Ok(false);

@@ -75,7 +75,7 @@ fn a_store_with_little_memory_works_and_with_too_little_is_refused() {
     let session = store.session(SessionOptions::default());
     for at in (0..20_000).step_by(611) {
         let found = session
-            .query(&Query::default().searching(&format!("number{at}")), &PageOptions::first(5));
+            .query(&Query::default().searching(format!("number{at}")), &PageOptions::first(5));
         assert_eq!(found.unwrap().results.len(), 1, "{at}");
     }
     let caches = ["truth_cache", "index_cache", "text_cache"];

@@ -1,6 +1,7 @@
 //! Entries in the rows of the log, found by their numbers, which never descend: rows without an entry are leapt over, so
 //! that no import has to be read for the entries before and behind it.
 
+use grainstore_index::Sequence;
 use redb::Range;
 
 use super::{AuditRow, NumberedRows};
@@ -22,6 +23,14 @@ impl NumberedLog<'_> {
         };
         let parts = LogRowParts::split(row.value());
         Ok(parts.number.zip(parts.entry).map(|(number, entry)| (number, entry.to_vec())))
+    }
+
+    /// Returns `true` if the head of the last row is as it was written.
+    pub(super) fn is_end_sound(&self) -> Result<bool> {
+        let last = self.0.range::<u64>(..)?.next_back().transpose()?;
+        Ok(last.is_none_or(|(at, row)| {
+            LogRowParts::split(row.value()).has_sound_head(Sequence::new(at.value()))
+        }))
     }
 
     /// Returns the entry with this number.
@@ -140,8 +149,13 @@ impl<'t> BackwardRows<'t> {
         while let Some(row) = self.rows.next_back() {
             let (at, row) = row?;
             let parts = LogRowParts::split(row.value());
-            // Those before it have none either.
-            let Some(number) = parts.number else { break };
+            let Some(number) = parts.number else {
+                // A damaged row is passed over; those before one of the first form have no entry either.
+                if parts.envelope.is_empty() {
+                    continue;
+                }
+                break;
+            };
             if let Some(entry) = parts.entry {
                 let entry = entry.to_vec();
                 return Ok(Some(AuditRow { number, entry, beside: Some(at.value()) }));

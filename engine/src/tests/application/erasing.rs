@@ -140,7 +140,7 @@ fn a_user_of_whom_there_are_rows_alone_is_erased() {
 }
 
 #[test]
-fn a_hold_refuses_an_erasure_and_nothing_else() {
+fn what_belongs_to_a_held_grain_is_neither_erased_nor_changed() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path(), true);
     let session = operator(&store);
@@ -149,6 +149,14 @@ fn a_hold_refuses_an_erasure_and_nothing_else() {
     let refused = session.erase_user(ANN, "asked", &EraseOptions::new());
     assert_eq!(code(refused), "ERR_INVALIDATION_DENIED");
     assert_eq!(left(&session, grains), [0, 1, 2, 3, 4, 5]);
-    assert!(session.put_row(APP, 1, 2, b"changed", Owner::Grain(grains[0])).unwrap());
-    assert!(session.remove_row(APP, 1, 1).unwrap());
+    let own = Owner::Grain(grains[0]);
+    let held = session.rows(APP, 1, &RowRange::Numbers(0..=u64::MAX), 100).unwrap().rows;
+    let held = held.into_iter().map(|row| row.key).find(|key| {
+        let denied = session.remove_row(APP, 1, key.clone());
+        denied.is_err_and(|error| error.code() == "ERR_INVALIDATION_DENIED")
+    });
+    let held = held.expect("a row of the held grain");
+    assert_eq!(code(session.put_row(APP, 1, held.clone(), b"x", own)), "ERR_INVALIDATION_DENIED");
+    session.lift_hold(&grains[0], "over", None).unwrap();
+    assert!(session.remove_row(APP, 1, held).unwrap());
 }

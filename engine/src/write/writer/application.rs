@@ -7,7 +7,7 @@ use std::sync::Arc;
 use grainstore_format::ContentAddress;
 
 use super::Writer;
-use crate::base::error::{Error, Result, catch_storage_panic};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::disk::layout::{self, BlobHead, CHUNK_BYTES, OwnedLink, RowBody, RowOwner, TablePrefix};
 use crate::disk::truth_tables::TruthTable;
 use crate::disk::truth_transaction::RowWriter;
@@ -41,10 +41,13 @@ impl Writer {
         self.db.vault().enroll_users(users)?;
         let counts = ApplicationCounts::new(rows, 0);
         let record = record_of(author, AuditOperation::WriteRows, counts);
-        let existed = self.transact(|_, rows| {
+        let existed = self.transact(|write_txn, rows| {
             let unknown = || Error::integrity("the owner of a row is not known");
-            let existed = changes.iter().map(|change| {
-                write_row(rows, change, owners.get(&change.owner).ok_or_else(unknown)?)
+            let view = write_txn.view;
+            let existed = changes.iter().enumerate().map(|(place, change)| {
+                let owner = owners.get(&change.owner).ok_or_else(unknown)?;
+                let written = write_row(view, rows, change, owner);
+                written.map_err(|error| error.with_batch_index(place))
             });
             Ok(Some((existed.collect::<Result<Vec<_>>>()?, vec![record])))
         })?;
@@ -94,6 +97,7 @@ impl Writer {
         let counts = ApplicationCounts::new(0, 1);
         let record = record_of(author, AuditOperation::RemoveBlob, counts);
         let removed = self.transact(|write_txn, rows| {
+            refuse_if_held(write_txn.view, &owner)?;
             if !remove_stored(write_txn.view, rows, (TruthTable::Blobs, &key))? {
                 return Ok(None);
             }
@@ -115,7 +119,12 @@ fn record_of(
 }
 
 /// Writes or removes a row. Returns `true` if there was one under its key.
-fn write_row(rows: &mut RowWriter<'_>, change: &RowChange, owner: &KnownOwner) -> Result<bool> {
+fn write_row(
+    view: &View,
+    rows: &mut RowWriter<'_>,
+    change: &RowChange,
+    owner: &KnownOwner,
+) -> Result<bool> {
     const ROWS: TruthTable = TruthTable::ApplicationRows;
     let vault = rows.vault();
     let RowChange { application, table, key: own, value, .. } = change;
@@ -125,10 +134,13 @@ fn write_row(rows: &mut RowWriter<'_>, change: &RowChange, owner: &KnownOwner) -
         ApplicationKey::Bytes(bytes) => (prefix.bytes(vault, bytes), Some(bytes.as_slice())),
     };
     let before = rows.get(ROWS, key.as_slice())?;
-    if let Some(before) = &before
-        && let Some(link) = RowOwner::split(before)?.0.link(ROWS, &key)
-    {
-        rows.remove(TruthTable::Owned, link.as_slice())?;
+    // Where the owner is damaged its link stays, which `verify` tells of.
+    let former = before.as_ref().and_then(|before| RowOwner::split(before).ok()).map(|(of, _)| of);
+    if let Some(former) = &former {
+        refuse_if_held(view, former)?;
+        if let Some(link) = former.link(ROWS, &key) {
+            rows.remove(TruthTable::Owned, link.as_slice())?;
+        }
     }
     let Some(value) = value else { return rows.remove(ROWS, key.as_slice()) };
     let body = RowBody { application, key: bytes, value }.encode();
@@ -137,6 +149,17 @@ fn write_row(rows: &mut RowWriter<'_>, change: &RowChange, owner: &KnownOwner) -
     rows.put(ROWS, key.as_slice(), &row)?;
     write_link(rows, (ROWS, &key), &owner.row)?;
     Ok(before.is_some())
+}
+
+/// What belongs to a grain stays as it is while the grain is under litigation hold.
+fn refuse_if_held(view: &View, owner: &RowOwner) -> Result<()> {
+    let Some(at) = owner.grain else { return Ok(()) };
+    if !view.state_at(at)?.held {
+        return Ok(());
+    }
+    let message = "it belongs to a grain under litigation hold";
+    Err(Error::new(ErrorKind::InvalidationDenied, message)
+        .with_hint("a hold is lifted by lift_hold, by those who may"))
 }
 
 fn write_blob(
@@ -198,11 +221,17 @@ pub(super) fn remove_owned(
     let mut counts = ApplicationCounts::default();
     view.for_each_owned(prefix, |link, OwnedLink { prefix, table, key }| {
         let row = rows.get(table, key.as_slice())?;
-        // A damaged owner is taken for the one that is erased. Another one has replaced the row.
-        let is_theirs = |row: Vec<u8>| {
-            RowOwner::split(&row).map_or(true, |(owner, _)| owner.prefix() == prefix)
+        // It is another's only if a link says so, too: the owner in a row may be damaged.
+        let other = row.as_ref().and_then(|row| {
+            let (owner, _) =
+                RowOwner::split(row).ok().filter(|(owner, _)| owner.prefix() != prefix)?;
+            owner.link(table, &key)
+        });
+        let is_others = match other {
+            Some(link) => rows.get(TruthTable::Owned, link.as_slice())?.is_some(),
+            None => false,
         };
-        if row.is_some_and(is_theirs) && remove_stored(view, rows, (table, &key))? {
+        if row.is_some() && !is_others && remove_stored(view, rows, (table, &key))? {
             counts.add(table);
         }
         rows.remove(TruthTable::Owned, link).map(drop)

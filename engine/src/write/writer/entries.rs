@@ -11,6 +11,9 @@ use crate::disk::truth_transaction::RowWriter;
 use crate::state::audit::{AuditHashChain, AuditOperation, AuditRecord, write_reason};
 use crate::write::plan::{StagedGrain, WritePlan};
 
+/// Most bytes of an entry that lies beside a grain, and is read with it.
+const MAX_BESIDE: usize = 4 << 10;
+
 /// The entries of a group, linked to the chain.
 pub(super) struct GroupEntries<'p> {
     records: &'p [AuditRecord],
@@ -32,7 +35,9 @@ impl<'p> GroupEntries<'p> {
             // Its head is sealed with every commit, and lies in the table of the entries.
             Some(_) => vec![None; plan.grains.len()],
         };
-        let entries = records.iter().map(|record| chain.append(record, now).1).collect();
+        let entries: Vec<_> = records.iter().map(|record| chain.append(record, now).1).collect();
+        let is_short = |at: &usize| entries.get(*at).is_some_and(|entry| entry.len() <= MAX_BESIDE);
+        let beside = beside.into_iter().map(|at| at.filter(is_short)).collect();
         Self { records, first, entries, beside }
     }
 
@@ -76,8 +81,11 @@ impl<'p> GroupEntries<'p> {
             }
             write_reason(rows, chain, (number, record), &|record| keys.key_of_record(record))?;
         }
-        let last = self.entries.len().checked_sub(1);
-        let is_head_beside = last.is_none() || self.beside.last().copied().flatten() == last;
+        let is_head_beside = match (self.entries.len().checked_sub(1), self.beside.last()) {
+            (last @ Some(_), Some(beside)) => *beside == last,
+            (None, None) => true,
+            _ => false,
+        };
         if is_apart.contains(&true) || !is_head_beside {
             rows.put(TruthTable::Audit, layout::AUDIT_HEAD, &chain.head().encode())?;
         }

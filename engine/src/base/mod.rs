@@ -2,6 +2,5 @@
 
 pub(crate) mod clock;
 pub(crate) mod error;
-pub(crate) mod memory;
 pub(crate) mod pending;
 pub(crate) mod sync;

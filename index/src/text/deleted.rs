@@ -28,8 +28,7 @@ impl DeletedDocs {
         if self.contains(document) {
             return Ok(());
         }
-        let stored = segment.record(document)?;
-        let record = stored.record();
+        let record = segment.record(document)?;
         let (word, bit) = bit_of(document);
         while self.bits.len() <= word {
             self.bits.push_back(0);

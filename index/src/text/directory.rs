@@ -51,9 +51,29 @@ impl Section {
     /// # Errors
     /// As [`Section::read`].
     pub(super) fn number(&self, row: u32) -> Result<u64> {
-        let at = usize::try_from(row).unwrap_or(usize::MAX).saturating_mul(8);
-        let bytes = self.read(at..at.saturating_add(8))?;
-        Ok(bytes.as_slice().first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes)))
+        self.numbers(row).map(|[number]| number)
+    }
+
+    /// Rows of a column of 8-byte numbers.
+    ///
+    /// # Errors
+    /// As [`Section::read`].
+    pub(super) fn numbers<const N: usize>(&self, row: u32) -> Result<[u64; N]> {
+        let from = usize::try_from(row).unwrap_or(usize::MAX).saturating_mul(8);
+        let range = from..from.saturating_add(N.saturating_mul(8));
+        let decoded = |bytes: &[u8]| {
+            let mut numbers = [0; N];
+            let rows = bytes.as_chunks::<8>().0;
+            numbers.iter_mut().zip(rows).for_each(|(to, row)| *to = u64::from_be_bytes(*row));
+            numbers
+        };
+        if range.end <= self.size {
+            let at = |place: usize| self.start.saturating_add(place);
+            if let Some(numbers) = self.bytes.peek(at(range.start)..at(range.end), decoded) {
+                return Ok(numbers);
+            }
+        }
+        Ok(decoded(self.read(range)?.as_slice()))
     }
 }
 

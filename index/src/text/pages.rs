@@ -126,6 +126,14 @@ impl SegmentBytes {
         }
     }
 
+    /// Looks at a range that is short and lies in one page; `None` where it does not, or the page has to be read.
+    pub(super) fn peek<T>(&self, range: Range<usize>, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        match self {
+            Self::Memory(bytes) => bytes.as_slice().get(range).map(look),
+            Self::File(file) => file.peek(range, |page, at| page.as_slice().get(at).map(look))?,
+        }
+    }
+
     /// Bytes that it takes in memory beside the pages in the cache.
     pub(super) fn resident(&self) -> usize {
         match self {
@@ -146,6 +154,9 @@ impl PagedFile {
         if range.end > self.body {
             return Err(damaged());
         }
+        if let Some(part) = self.peek(range.clone(), OwnedBytes::slice) {
+            return Ok(part);
+        }
         let pages = range.start / MAX_PAGE_BYTES..range.end.div_ceil(MAX_PAGE_BYTES);
         if pages.len() == 1 {
             let page = self.page(pages.start)?;
@@ -160,6 +171,25 @@ impl PagedFile {
             all.extend_from_slice(cut(&page, &range, number)?.as_slice());
         }
         Ok(OwnedBytes::new(all))
+    }
+
+    /// Looks at a range of a page that is in the cache.
+    fn peek<T>(
+        &self,
+        range: Range<usize>,
+        look: impl FnOnce(&OwnedBytes, Range<usize>) -> T,
+    ) -> Option<T> {
+        let number = range.start / MAX_PAGE_BYTES;
+        let first = number.saturating_mul(MAX_PAGE_BYTES);
+        let slot = self.slots.get(number)?;
+        let page = slot.lock();
+        let page = page.as_ref()?;
+        let at = range.start.saturating_sub(first)..range.end.saturating_sub(first);
+        if at.start > at.end || at.end > page.len() {
+            return None;
+        }
+        slot.touch();
+        Some(look(page, at))
     }
 
     /// Reads a range of several pages without the cache.
@@ -187,7 +217,7 @@ impl PagedFile {
     fn page(self: &Arc<Self>, number: usize) -> Result<OwnedBytes> {
         let slot = self.slots.get(number).ok_or_else(damaged)?;
         if let Some(page) = slot.lock().as_ref() {
-            slot.used.store(true, Ordering::Relaxed);
+            slot.touch();
             return Ok(page.clone());
         }
         let mut bytes = Vec::new();
@@ -244,6 +274,13 @@ impl fmt::Debug for PagedFile {
 }
 
 impl PageSlot {
+    /// Takes note that the page was read. A line that others read, too, is not written to again.
+    fn touch(&self) {
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<OwnedBytes>> {
         self.page.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -242,8 +242,7 @@ impl Segment {
         else {
             return Ok(None);
         };
-        if last.saturating_sub(first) == u64::from(self.footer.documents).saturating_sub(1) {
-            // No sequence between the first and the last is missing.
+        if self.is_dense() {
             *from = u32::try_from(ahead).map_err(|_| unsound())?;
             return Ok(Some(*from));
         }
@@ -276,7 +275,16 @@ impl Segment {
     /// # Errors
     /// `ERR_INTEGRITY` if there is no such document, or it cannot be read.
     pub(super) fn sequence(&self, document: u32) -> Result<Sequence> {
+        if self.is_dense() && document < self.footer.documents {
+            return Ok(Sequence::new(self.footer.range.0.saturating_add(document.into())));
+        }
         self.sequences.number(document).map(Sequence::new)
+    }
+
+    /// Returns `true` if no sequence between the first and the last is missing.
+    fn is_dense(&self) -> bool {
+        let (first, last) = self.footer.range;
+        last.saturating_sub(first) == u64::from(self.footer.documents).saturating_sub(1)
     }
 
     /// The length code of a document.
@@ -290,13 +298,9 @@ impl Segment {
     /// # Errors
     /// `ERR_INTEGRITY` if there is no such document, or its record is malformed.
     pub(super) fn record(&self, document: u32) -> Result<StoredRecord> {
-        let at = usize::try_from(document).unwrap_or(usize::MAX).saturating_mul(8);
-        let offsets = self.offsets.read(at..at.saturating_add(16))?;
-        let place = |at: usize| {
-            let bytes = offsets.as_slice().get(at..)?.first_chunk::<8>()?;
-            usize::try_from(u64::from_be_bytes(*bytes)).ok()
-        };
-        let range = place(0).zip(place(8)).filter(|(start, end)| start <= end);
+        let [start, end] = self.offsets.numbers(document)?;
+        let place = |at: u64| usize::try_from(at).ok();
+        let range = place(start).zip(place(end)).filter(|(start, end)| start <= end);
         let (start, end) = range.ok_or_else(unsound)?;
         let (bytes, width) = (self.forward.read(start..end)?, self.footer.width);
         ForwardRecord::read(bytes.as_slice(), width).ok_or_else(unsound)?;

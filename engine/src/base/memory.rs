@@ -7,12 +7,12 @@
 pub(crate) const DEFAULT_MEMORY_BYTES: usize = 128 << 20;
 /// The least budget of a store.
 pub const MIN_MEMORY_BYTES: usize = 16 << 20;
-/// Parts of the budget: the shares below are so many of them. The rest, a quarter, is for merges and for what tails
-/// take while they are folded.
+/// Parts of the budget: the shares below are so many of them, and a tail is there twice while it is folded. The rest
+/// is for merges.
 const PARTS: usize = 16;
 /// Of each of truth and index.
 const PAGE_CACHE: usize = 3;
-const TEXT_CACHE: usize = 2;
+const TEXT_CACHE: usize = 3;
 /// A tail of the index or of the full text that is folded.
 const TAIL: usize = 1;
 /// What may grow with the data before the cache of the full text gives way.

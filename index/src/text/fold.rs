@@ -243,7 +243,9 @@ fn write_file(
     store: &SegmentStore,
     name: &str,
 ) -> Result<Option<Option<Segment>>> {
-    let Some(files) = &store.files else { return Ok(None) };
+    let Some(files) = store.files.as_ref().filter(|_| !store.is_in_memory()) else {
+        return Ok(None);
+    };
     let Some(mut out) = files.create(name).map_err(Error::output)? else { return Ok(None) };
     if !merge(sources, &mut out, &|page, bytes| store.tag(name, page, bytes))? {
         return Ok(Some(None));

@@ -1,5 +1,5 @@
-//! The cache of pages of segments: at most so many bytes, the longest unused go first (a clock). Knows neither files
-//! nor what pages hold.
+//! The cache of pages of segments: at most so many bytes, the longest unused go first (a clock). Segments that are kept
+//! whole count as well, and stay. Knows neither files nor what pages hold.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,7 +21,10 @@ type Ring = VecDeque<(Weak<dyn PageHolder>, usize)>;
 #[derive(Default)]
 pub struct PageCache {
     capacity: AtomicUsize,
+    /// Bytes of pages and of whole segments.
     bytes: AtomicUsize,
+    /// Those of whole segments.
+    reserved: AtomicUsize,
     ring: Mutex<Ring>,
 }
 
@@ -39,7 +42,7 @@ impl PageCache {
         Self { capacity: bytes.into(), ..Self::default() }
     }
 
-    /// The bytes of the pages it has.
+    /// The bytes of the pages it has, those of segments that are kept whole included.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
@@ -63,6 +66,26 @@ impl PageCache {
             let freed = file.upgrade().and_then(|file| file.evict(page, true));
             self.forget(freed.unwrap_or_default());
         }
+    }
+
+    /// Takes room for a segment that is kept whole; `false` if there is not enough beside others that are. Pages give
+    /// way.
+    pub(super) fn reserve(&self, size: usize) -> bool {
+        let mut ring = self.lock();
+        let reserved = self.reserved.load(Ordering::Relaxed).saturating_add(size);
+        let fits = reserved <= self.capacity();
+        if fits {
+            self.reserved.store(reserved, Ordering::Relaxed);
+            self.bytes.fetch_add(size, Ordering::Relaxed);
+            self.shrink(&mut ring);
+        }
+        fits
+    }
+
+    /// Gives up the room of a segment that was kept whole.
+    pub(super) fn release(&self, size: usize) {
+        self.reserved.fetch_sub(size, Ordering::Relaxed);
+        self.forget(size);
     }
 
     /// Takes note of a page that was read.

@@ -1,13 +1,13 @@
 //! The pages of a segment: read from its file when they are needed, each compared with its tag, and kept in a cache
-//! that all segments share.
+//! that all segments share. A segment that is read much is kept whole while the cache has room for it.
 //!
 //! Does no I/O of its own; the engine gives the files. A segment that was not written to a file yet, and those of a
 //! store without files, lie in memory whole.
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use tantivy::directory::OwnedBytes;
 
@@ -22,6 +22,8 @@ use crate::error::{Error, Result};
 const MAX_CACHED_PAGES: usize = 8;
 /// Pages that are read from a file at once, around the cache.
 const PAGES_AT_ONCE: usize = 64;
+/// A segment is kept whole once one of so many of its pages was read.
+const MUCH_READ: usize = 8;
 
 /// The bytes of a segment.
 #[derive(Debug, Clone)]
@@ -41,6 +43,10 @@ pub(super) struct PagedFile {
     body: usize,
     tags: Vec<u8>,
     slots: Vec<PageSlot>,
+    /// Pages that were read into the cache.
+    pages_read: AtomicUsize,
+    /// All of it, once it is read much and the cache has room.
+    whole: OnceLock<OwnedBytes>,
 }
 
 /// A page, if it is in the cache.
@@ -96,7 +102,8 @@ pub(super) fn open_file(store: &SegmentStore, name: &str) -> Result<Opened> {
     end.shrink_to_fit();
     let slots = std::iter::repeat_with(PageSlot::default).take(pages).collect();
     let (store, name) = (store.clone(), name.to_owned());
-    let paged = PagedFile { store, file, name, body, tags: end, slots };
+    let (pages_read, whole) = (AtomicUsize::new(0), OnceLock::new());
+    let paged = PagedFile { store, file, name, body, tags: end, slots, pages_read, whole };
     Ok((SegmentBytes::File(Arc::new(paged)), footer, own))
 }
 
@@ -174,7 +181,20 @@ impl PagedFile {
     }
 
     /// Looks at a range of a page that is in the cache.
+    #[inline]
     fn peek<T>(
+        &self,
+        range: Range<usize>,
+        look: impl FnOnce(&OwnedBytes, Range<usize>) -> T,
+    ) -> Option<T> {
+        if let Some(whole) = self.whole.get() {
+            return (range.start <= range.end && range.end <= whole.len())
+                .then(|| look(whole, range));
+        }
+        self.peek_page(range, look)
+    }
+
+    fn peek_page<T>(
         &self,
         range: Range<usize>,
         look: impl FnOnce(&OwnedBytes, Range<usize>) -> T,
@@ -222,6 +242,10 @@ impl PagedFile {
         }
         let mut bytes = Vec::new();
         self.read_page(number, &mut bytes)?;
+        let read = self.pages_read.fetch_add(1, Ordering::Relaxed);
+        if read.saturating_mul(MUCH_READ) >= self.slots.len() {
+            self.keep_whole()?;
+        }
         let size = bytes.len();
         let page = OwnedBytes::new(bytes);
         if slot.lock().replace(page.clone()).is_none() {
@@ -229,6 +253,27 @@ impl PagedFile {
             self.store.cache.admit(own, number, size);
         }
         Ok(page)
+    }
+
+    /// Reads all of it, if the cache has room.
+    fn keep_whole(&self) -> Result<()> {
+        if self.whole.get().is_some() || !self.store.cache.reserve(self.body) {
+            return Ok(());
+        }
+        let read = self.read_around(0..self.body);
+        let is_kept = read.as_ref().is_ok_and(|all| self.whole.set(all.clone()).is_ok());
+        if is_kept {
+            self.forget_pages();
+        } else {
+            self.store.cache.release(self.body);
+        }
+        read.map(drop)
+    }
+
+    /// Gives up the pages that are in the cache.
+    fn forget_pages(&self) {
+        let held = self.slots.iter().filter_map(|slot| slot.lock().take());
+        self.store.cache.forget(held.map(|page| page.len()).sum());
     }
 
     fn read_page(&self, number: usize, to: &mut Vec<u8>) -> Result<()> {
@@ -262,8 +307,10 @@ impl PageHolder for PagedFile {
 
 impl Drop for PagedFile {
     fn drop(&mut self) {
-        let held = self.slots.iter().filter_map(|slot| slot.lock().take());
-        self.store.cache.forget(held.map(|page| page.len()).sum());
+        self.forget_pages();
+        if self.whole.get().is_some() {
+            self.store.cache.release(self.body);
+        }
     }
 }
 

@@ -53,6 +53,8 @@ pub trait SegmentOutput: Write {
 pub struct SegmentStore {
     pub(super) files: Option<Arc<dyn SegmentFiles>>,
     pub(super) cache: Arc<PageCache>,
+    /// True if new segments lie in memory although there are files.
+    in_memory: bool,
     /// True once something could not be read, or was taken away.
     failed: Arc<AtomicBool>,
 }
@@ -61,7 +63,19 @@ impl SegmentStore {
     /// Segments in these files, read through this cache.
     #[must_use]
     pub fn new(files: Arc<dyn SegmentFiles>, cache: Arc<PageCache>) -> Self {
-        Self { files: Some(files), cache, failed: Arc::default() }
+        Self { files: Some(files), cache, in_memory: false, failed: Arc::default() }
+    }
+
+    /// The same, with new segments in memory: files that were found damaged again and again are not read any more.
+    #[must_use]
+    pub fn in_memory(self) -> Self {
+        Self { in_memory: true, ..self }
+    }
+
+    /// Returns `true` if new segments lie in memory.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        self.in_memory || self.files.is_none()
     }
 
     /// Returns `true` once something could not be read: the index has to be made anew.

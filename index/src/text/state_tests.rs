@@ -186,6 +186,39 @@ fn damage_in_a_file_is_found_by_who_reads_there_and_declares_the_index_failed() 
 }
 
 #[test]
+fn a_segment_that_is_read_much_is_kept_whole_where_there_is_room() {
+    let mut store = small();
+    for sequence in 40..2_000 {
+        let own = format!("own{sequence}");
+        store.set(sequence, words(&["same", &own, "words"], 2));
+    }
+    store.fold(Vec::new());
+    let size = usize::try_from(store.texts.stats().bytes).unwrap();
+    assert!(size > 16 * MAX_PAGE_BYTES, "{size}");
+    let read = |store: &Store| {
+        for own in (0..2_000).step_by(50) {
+            assert_eq!(store.ask(&any(&[&format!("own{own}")]), 9, None, |_| true).len(), 1);
+        }
+        store.cache.bytes()
+    };
+    store.reopen();
+    assert!(read(&store) <= 4 * MAX_PAGE_BYTES);
+    store.cache.set_capacity(2 * size);
+    store.reopen();
+    let whole = read(&store);
+    assert!(whole > size / 5 * 4 && whole <= size, "{whole} of {size}");
+    // What is whole takes no room of pages, and a second one does not fit beside it.
+    store.cache.set_capacity(whole + 2 * MAX_PAGE_BYTES);
+    let first = store.texts.clone();
+    store.reopen();
+    let both = read(&store);
+    assert!(both > whole && both <= store.cache.capacity(), "{both} of {whole}");
+    drop(first);
+    store.texts = Store::new().texts;
+    assert_eq!(store.cache.bytes(), 0);
+}
+
+#[test]
 fn where_no_file_can_be_written_a_segment_is_made_in_memory() {
     let mut store = small();
     store.disk.full.store(true, std::sync::atomic::Ordering::Relaxed);

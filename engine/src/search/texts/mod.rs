@@ -182,7 +182,7 @@ impl TextIndex {
     /// # Errors
     /// As [`TextIndex::of`]; `ERR_IO` if it cannot be saved.
     pub(crate) fn rebuild(&self, view: &View) -> Result<()> {
-        self.start_anew(&mut self.lock())?;
+        self.start_anew(&mut self.lock(), self.segment_store())?;
         self.of(view, &CancelHandle::new())?;
         self.save(view)
     }
@@ -234,22 +234,24 @@ impl TextIndex {
         Ok(false)
     }
 
-    /// Restarts after damage, and counts all grains of the view as debt.
+    /// Restarts after damage, and counts all grains of the view as debt. After a second time the full text stays in
+    /// memory until the store is opened again: somebody changes its files.
     fn restart_after(&self, state: &mut TextIndexState, error: &Error, view: &View) -> Result<()> {
-        // A second failure is returned as an error.
-        if state.rebuilt.is_some() {
+        let again = state.rebuilt.is_some();
+        if again && state.store.is_in_memory() {
             return Err(error.clone());
         }
-        self.start_anew(state)?;
+        let store = self.segment_store();
+        self.start_anew(state, if again { store.in_memory() } else { store })?;
         state.rebuilt = Some(error.to_string());
         self.progress.reset(state.at.sequence, state.at.behind(view)?);
         Ok(())
     }
 
     /// Begins an empty full text.
-    fn start_anew(&self, state: &mut TextIndexState) -> Result<()> {
+    fn start_anew(&self, state: &mut TextIndexState, store: SegmentStore) -> Result<()> {
         state.store.fail();
-        state.store = self.segment_store();
+        state.store = store;
         state.texts = Some(InvertedIndex::with_store(self.analysis_hash(), state.store.clone())?);
         state.at = TextIndexPosition::default();
         state.unsaved = 0;
@@ -370,9 +372,9 @@ impl TextIndex {
                 state.on_disk = texts.file_names().into_iter().collect();
                 (state.texts, state.at) = (Some(texts), at);
             }
-            Ok(None) => self.start_anew(state)?,
+            Ok(None) => self.start_anew(state, self.segment_store())?,
             Err(reason) => {
-                self.start_anew(state)?;
+                self.start_anew(state, self.segment_store())?;
                 state.rebuilt = Some(reason);
             }
         }
@@ -537,8 +539,8 @@ impl View {
         Ok(read?.map(|texts| place.get_or_init(|| texts)))
     }
 
-    /// Runs a search, and once more if a segment of the full text turned out to be unreadable: the full text is then
-    /// made anew. `may_retry` tells if nothing of the answer was given out yet.
+    /// Runs a search, and again if a segment of the full text turned out to be unreadable: the full text is then
+    /// made anew, the second time in memory. `may_retry` tells if nothing of the answer was given out yet.
     ///
     /// # Errors
     /// Those of the search.
@@ -553,10 +555,12 @@ impl View {
             };
             self.texts.iter().filter(has_failed).count()
         };
-        let before = failed();
-        match search() {
-            Err(_) if failed() > before && may_retry() => search(),
-            found => found,
+        loop {
+            let before = failed();
+            match search() {
+                Err(_) if failed() > before && may_retry() => {}
+                found => return found,
+            }
         }
     }
 }

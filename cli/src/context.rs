@@ -65,6 +65,9 @@ impl<'w> Context<'w> {
         if let Some(file) = &self.globals.key_file {
             options = options.key(key_file(file)?);
         }
+        if let Some(bytes) = self.globals.memory {
+            options = options.memory_bytes(bytes);
+        }
         for reviewer in &self.globals.reviewers {
             options = options.reviewer(reviewer);
         }

@@ -45,6 +45,9 @@ pub(crate) struct Globals {
     /// Count no reads of grains: their access_count and last_accessed_at stay as they are
     #[arg(long, global = true)]
     pub(crate) no_access_counts: bool,
+    /// Memory of the store for all but vectors, in bytes: 16777216 (16 MiB) at the least, 128 MiB by default
+    #[arg(long, global = true, value_name = "BYTES")]
+    pub(crate) memory: Option<usize>,
     /// Write nothing to the store's directory: for full disks, read-only media and backups
     #[arg(long, global = true)]
     pub(crate) read_only: bool,

@@ -161,6 +161,7 @@ pub use write::plan::{Conflict, ConflictSubject, PutOutcome, SameFact};
 
 /// What one call takes and gives at most.
 pub mod limits {
+    pub use crate::base::memory::MIN_MEMORY_BYTES;
     pub use crate::handle::principal::MAX_REASON_BYTES;
     pub use crate::handle::session::{MAX_AUDIT_ENTRIES, MAX_BATCH, MAX_BATCH_BYTES};
     pub use crate::operate::erase::MAX_REPORTED_GRAINS;

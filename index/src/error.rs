@@ -128,6 +128,12 @@ impl Error {
         Self { kind: ErrorKind::Integrity, message, source: Some(Box::new(source)) }
     }
 
+    /// An error for a segment of the full text that cannot be written.
+    pub(crate) fn output(source: std::io::Error) -> Self {
+        let message = "a segment of the full text cannot be written".to_owned();
+        Self { kind: ErrorKind::Io, message, source: Some(Box::new(source)) }
+    }
+
     /// An error for a vector or query whose length differs from its space's.
     pub(crate) fn dimension(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Dimension, message: message.into(), source: None }

@@ -51,6 +51,8 @@ pub struct IndexStats {
     pub tables: Vec<TableStats>,
     /// The sorted runs the tables are in: a look-up reads each.
     pub runs: usize,
+    /// Bytes that are kept in memory of the runs: where their blocks begin, and their filters.
+    pub run_bytes: usize,
     /// Grains in the tail.
     pub tail_grains: usize,
     /// Approximate memory of the tail, in bytes.
@@ -71,7 +73,13 @@ impl IndexReader<'_> {
             let row_bytes = list.width().map(|width| rows.saturating_mul(width as u64));
             TableStats { table: list.name(), rows, row_bytes }
         });
-        let (tables, runs) = (tables.collect(), runs.len());
-        Ok(IndexStats { tables, runs, tail_grains: tail.grains(), tail_bytes: tail.approx_bytes() })
+        let run_bytes = runs.iter().map(|run| run.memory()).fold(0, usize::saturating_add);
+        Ok(IndexStats {
+            tables: tables.collect(),
+            runs: runs.len(),
+            run_bytes,
+            tail_grains: tail.grains(),
+            tail_bytes: tail.approx_bytes(),
+        })
     }
 }

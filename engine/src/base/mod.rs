@@ -2,5 +2,6 @@
 
 pub(crate) mod clock;
 pub(crate) mod error;
+pub(crate) mod memory;
 pub(crate) mod pending;
 pub(crate) mod sync;

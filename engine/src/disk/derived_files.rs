@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind as Io, Write};
+use std::io::{self, ErrorKind as Io, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use crate::base::error::{Error, Result};
@@ -16,7 +16,7 @@ use crate::disk::vault::Vault;
 /// Name of the file that lists the others.
 const MANIFEST_NAME: &str = "manifest";
 /// Suffix of files that are being written.
-const UNFINISHED_SUFFIX: &str = ".new";
+pub(crate) const UNFINISHED_SUFFIX: &str = ".new";
 
 /// Bytes of a token.
 const TOKEN: usize = 32;
@@ -47,6 +47,33 @@ impl DerivedFiles {
         Self { vault: vault.clone(), ..self }
     }
 
+    /// The keys of an encrypted store.
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
+    /// The path of a file.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// Opens a file to read it. Links are not followed.
+    pub(crate) fn open(&self, name: &str) -> io::Result<File> {
+        let path = self.path(name);
+        check_type(&self.directory, fs::Metadata::is_dir)?;
+        check_type(&path, fs::Metadata::is_file)?;
+        File::open(&path)
+    }
+
+    /// Makes ready to write a file.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn prepare(&self) -> Result<()> {
+        self.check()?;
+        self.create_directory()
+    }
+
     /// Refuses to write if the path of the store now leads to another directory.
     fn check(&self) -> Result<()> {
         self.anchor.as_ref().map_or(Ok(()), PinnedDirectory::check)
@@ -65,11 +92,10 @@ impl DerivedFiles {
     /// # Errors
     /// `ERR_IO` if it exists and cannot be read.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        let path = self.directory.join(name);
         let read = || {
-            check_type(&self.directory, fs::Metadata::is_dir)?;
-            check_type(&path, fs::Metadata::is_file)?;
-            fs::read(&path)
+            let mut bytes = Vec::new();
+            self.open(name)?.read_to_end(&mut bytes)?;
+            Ok::<_, io::Error>(bytes)
         };
         match read() {
             Ok(bytes) => self.unbound(name, bytes).map(Some),

@@ -13,6 +13,7 @@ pub(crate) mod layout;
 pub(crate) mod overlay;
 pub(crate) mod pinned_directory;
 pub(crate) mod row_sums;
+pub(crate) mod segment_files;
 pub(crate) mod truth_tables;
 pub(crate) mod truth_transaction;
 pub(crate) mod vault;

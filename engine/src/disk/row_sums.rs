@@ -223,6 +223,7 @@ const SEAL: u8 = 0x90;
 const STUB: u8 = 0x91;
 const PLAIN: u8 = 0x92;
 const FILE: u8 = 0x93;
+const FILE_PAGE: u8 = 0x95;
 const INDEX: u8 = 0x94;
 
 /// Returns an audit head with the seal of what a transaction is about to commit.
@@ -279,6 +280,16 @@ fn leads_to(audit: &ReadOnlyTable<u64, &'static [u8]>, head: &AuditHead) -> Resu
 pub(crate) fn file_token(vault: &Vault, name: &str, bytes: &[u8]) -> Option<[u8; 32]> {
     let key = [&vault.index_epoch().to_be_bytes(), name.as_bytes()].concat();
     vault.keyring().map(|keyring| keyring.row_token(FILE, &key, bytes))
+}
+
+/// Returns the token of a page of a derived file that was written in an epoch.
+pub(crate) fn page_token(
+    vault: &Vault,
+    (epoch, name, page): (u64, &str, u64),
+    bytes: &[u8],
+) -> Option<[u8; 32]> {
+    let key = [&epoch.to_be_bytes(), &page.to_be_bytes(), name.as_bytes()].concat();
+    vault.keyring().map(|keyring| keyring.row_token(FILE_PAGE, &key, bytes))
 }
 
 fn seal_of(

@@ -9,6 +9,7 @@ use grainstore_index::Sequence;
 
 use crate::base::clock::Clock;
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::memory::MemoryBudget;
 use crate::base::pending::writer_stopped;
 use crate::base::sync::mpsc::SyncSender;
 use crate::base::sync::thread::{self, JoinHandle, ThreadId};
@@ -81,10 +82,17 @@ pub(crate) struct StoreInner {
     /// True if the store was opened read-only.
     pub(super) read_only: bool,
     pub(super) opening: DatabaseOptions,
+    /// The shares of its memory.
+    pub(super) memory: MemoryBudget,
     pub(super) retrieval: Retrieval,
 }
 
 impl StoreInner {
+    /// The shares of its memory.
+    pub(crate) fn memory(&self) -> MemoryBudget {
+        self.memory
+    }
+
     /// The key that seals the cursors of this store.
     pub(crate) fn cursor_key(&self) -> &[u8; 32] {
         self.cursor_key.bytes()

@@ -68,7 +68,7 @@ impl Store {
             directory::clear_replaced(&directory::resolve_link(&directory::truth_path(path))?)?;
             directory::clear_replaced(&directory::resolve_link(&directory::index_path(path))?)?;
         }
-        let opening = opening(options);
+        let opening = opening(options)?;
         let database = opening.builder();
         let vault = if created {
             let (identity, vault) = StoreIdentity::new(path, options)?;
@@ -114,7 +114,7 @@ impl Store {
             return Err(Error::new(ErrorKind::NotFound, message));
         }
         let lock = directory::lock_shared(path, options.wait)?;
-        let opening = opening(options);
+        let opening = opening(options)?;
         let start = |index: Database| {
             let vault = open_vault(path, options)?;
             let db = truth_to_read(path, &opening)?;
@@ -166,8 +166,9 @@ impl Store {
         let (requests, incoming) = sync_channel(QUEUE_CAPACITY);
         let requests: WriterRequests = Arc::new(Mutex::new(Some(requests)));
         let embedders = (&options.former_embedder, &options.embedder);
+        let memory = options.memory()?;
         let retrieval =
-            Retrieval::open(homes, embedders, &wording, (&waker(&requests), db.vault()))?;
+            Retrieval::open(homes, embedders, &wording, (&waker(&requests), db.vault(), memory))?;
         retrieval.check(&view)?;
         let (followers, scrub) = match options.read_only {
             true => (Vec::new(), ScrubState::default()),
@@ -202,6 +203,7 @@ impl Store {
             presence,
             db,
             fold_worker: folder,
+            tail_bytes: memory.tail(),
             chain,
             refusals,
             clock: Arc::clone(&options.clock),
@@ -250,6 +252,7 @@ impl Store {
             cascade_after_days: options.cascade_after_days,
             read_only: options.read_only,
             opening,
+            memory,
             retrieval,
         }));
         store.end_rotations()?;
@@ -288,7 +291,7 @@ impl Store {
         options: &OpenOptions,
     ) -> Result<Self> {
         let empty = truth().len()? == 0;
-        let opening = opening(options);
+        let opening = opening(options)?;
         let create_index =
             || catch_storage_panic(|| Ok(opening.builder().create_with_backend(index())?));
         let start = || {
@@ -405,7 +408,7 @@ fn truth_to_read(path: &Path, opening: &DatabaseOptions) -> Result<Database> {
 /// # Errors
 /// `ERR_STORE_VERSION`, `ERR_INTEGRITY`, `ERR_IO`.
 pub(crate) fn open_truth(path: &Path, options: &OpenOptions) -> Result<DatabaseHandle> {
-    let (file, opening) = (directory::truth_path(path), opening(options));
+    let (file, opening) = (directory::truth_path(path), opening(options)?);
     let vault = open_vault(path, options)?;
     if options.read_only {
         let db = truth_to_read(path, &opening)?;
@@ -417,9 +420,9 @@ pub(crate) fn open_truth(path: &Path, options: &OpenOptions) -> Result<DatabaseH
     Ok(DatabaseHandle::from_file(db, DatabaseFile::locate(&file, &opening)?).with_vault(vault))
 }
 
-/// Options for both databases: each gets half of the page cache.
-fn opening(options: &OpenOptions) -> DatabaseOptions {
-    DatabaseOptions::new(options.cache_bytes / 2)
+/// Options for both databases: each has the same share of the memory.
+fn opening(options: &OpenOptions) -> Result<DatabaseOptions> {
+    Ok(DatabaseOptions::new(options.memory()?.page_cache))
 }
 
 /// Opens the derived index. A file that is damaged, or no database at all, is replaced by an empty one: the

@@ -11,6 +11,7 @@ use grainstore_index::text::Language;
 
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::memory::{DEFAULT_MEMORY_BYTES, MIN_MEMORY_BYTES, MemoryBudget};
 use crate::disk::keyring::KeyProvider;
 use crate::disk::truth_transaction::CommitObserver;
 use crate::handle::firewall::Firewall;
@@ -38,7 +39,9 @@ pub struct OpenOptions {
     pub(crate) create: bool,
     pub(crate) read_only: bool,
     pub(crate) wait: Duration,
-    pub(crate) cache_bytes: usize,
+    pub(crate) memory_bytes: usize,
+    /// `None` for the share of the memory.
+    pub(crate) cache_bytes: Option<usize>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) count_access: bool,
     pub(crate) audit_reads: bool,
@@ -89,7 +92,8 @@ impl Default for OpenOptions {
             create: false,
             read_only: false,
             wait: Duration::from_secs(2),
-            cache_bytes: 128 << 20,
+            memory_bytes: DEFAULT_MEMORY_BYTES,
+            cache_bytes: None,
             clock: Arc::new(SystemClock),
             count_access: true,
             audit_reads: true,
@@ -113,8 +117,8 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    /// The defaults of [`OpenOptions`]: open an existing store, wait two seconds for the lock, a page cache
-    /// of 128 MiB.
+    /// The defaults of [`OpenOptions`]: open an existing store, wait two seconds for the lock, 128 MiB of
+    /// memory.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -169,12 +173,50 @@ impl OpenOptions {
         self
     }
 
-    /// Size of the page cache, in bytes. [`Store::stats`](crate::Store::stats) tells the most that the caches
-    /// of both files take.
+    /// The memory of the store, in bytes, for everything but vectors: page caches, full text, what is not in a file
+    /// yet, merges. 128 MiB by default; less than [`MIN_MEMORY_BYTES`](crate::limits::MIN_MEMORY_BYTES) is refused.
+    /// [`Store::stats`](crate::Store::stats) tells what each part takes. Beside it lie what a caller hands over and
+    /// is given, and the parts that docs/architecture.md names.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// let options = OpenOptions::new().create(true).memory_bytes(32 << 20);
+    /// let memory = Store::open(dir.path(), &options)?.stats()?.memory;
+    /// assert!(memory.values().sum::<u64>() < 32 << 20);
+    /// let tiny = OpenOptions::new().memory_bytes(1 << 20);
+    /// assert!(Store::open(dir.path(), &tiny).is_err_and(|error| error.code() == "ERR_SCHEMA"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn memory_bytes(mut self, bytes: usize) -> Self {
+        self.memory_bytes = bytes;
+        self
+    }
+
+    /// Size of the page caches of both files together, in bytes, in place of their share of
+    /// [`OpenOptions::memory_bytes`]: half of it.
     #[must_use]
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
-        self.cache_bytes = bytes;
+        self.cache_bytes = Some(bytes);
         self
+    }
+
+    /// The shares of its memory.
+    ///
+    /// # Errors
+    /// `ERR_SCHEMA` for too little memory.
+    pub(crate) fn memory(&self) -> Result<MemoryBudget> {
+        if self.memory_bytes < MIN_MEMORY_BYTES {
+            let message = format!(
+                "{} bytes of memory are too few for a store: {MIN_MEMORY_BYTES} at the least",
+                self.memory_bytes
+            );
+            let schema = ErrorKind::Format(format::ErrorKind::Schema);
+            return Err(Error::new(schema, message).with_hint("give it 16 MiB or more"));
+        }
+        let budget = MemoryBudget::new(self.memory_bytes);
+        Ok(self.cache_bytes.map_or(budget, |bytes| budget.with_page_caches(bytes)))
     }
 
     /// The clock of the store: the system's by default, a [`ManualClock`](crate::ManualClock) in tests.

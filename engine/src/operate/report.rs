@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use data_encoding::HEXLOWER;
+use grainstore_index::IndexStats;
 use serde::Serialize;
 
 use crate::base::error::Result;
@@ -15,7 +16,7 @@ use crate::handle::session::Session;
 use crate::handle::store::Store;
 use crate::handle::upgrade::format_of;
 use crate::search::embed::EmbeddingStatus;
-use crate::search::texts::ObserverDomain;
+use crate::search::texts::{ObserverDomain, TextIndexStatus};
 use crate::search::vectors::VectorSpaceStats;
 use crate::state::audit::AuditEntry;
 use crate::state::view::View;
@@ -72,7 +73,7 @@ pub struct StoreStats {
     pub text_documents: u64,
     /// Segments of the full text.
     pub text_segments: usize,
-    /// Memory of its segments, in bytes: the size of their files.
+    /// Bytes of its segments; in a store with files, of those.
     pub text_bytes: u64,
     /// Documents in segments that were replaced or removed since and still take space.
     pub text_gone: u64,
@@ -98,6 +99,12 @@ pub struct StoreStats {
     pub waiting_counts: usize,
     /// Most memory of the page caches of both files, in bytes.
     pub cache_bytes: usize,
+    /// The memory the store may take for all but vectors ([`OpenOptions::memory_bytes`](crate::OpenOptions::memory_bytes)).
+    pub memory_bytes: usize,
+    /// The memory that each part takes now, in bytes: `truth_cache` and `index_cache` (at the most:
+    /// their share, or the file), `text_cache` (pages in use), `text_terms` (dictionaries and lengths of segments, and segments that are in no file), `run_directory` (filters
+    /// of runs, and where their blocks begin), `tails` and `merges` (estimated from counts), `vectors`.
+    pub memory: BTreeMap<&'static str, u64>,
     /// Rows of each table of the truth and of each list of the derived indexes, as far as they are folded. Rows that stand
     /// for every namespace count only in runs with grains of several.
     pub rows: BTreeMap<&'static str, u64>,
@@ -133,6 +140,8 @@ impl Store {
         let tail_grains = view.tail().grains();
         let behind = u64::try_from(tail_grains).unwrap_or(u64::MAX);
         let bytes_of = |file: &Path| fs::metadata(file).map_or(0, |file| file.len());
+        let disk_bytes = bytes_of(&self.truth_path());
+        let index_bytes = bytes_of(&directory::index_path(self.path()));
         let mut rows = view.row_counts()?;
         let index = view.index().stats()?;
         rows.extend(index.tables.iter().map(|table| (table.table, table.rows)));
@@ -141,6 +150,8 @@ impl Store {
         let former = self.inner().former().map(|former| former.status(&view)).transpose()?;
         let leaving = view.retired_spaces()?;
         let erasures = view.erasures()?;
+        let vectors = self.inner().vectors().stats(&view)?;
+        let memory = self.memory_parts(&text, (&index, disk_bytes, index_bytes), &vectors);
         Ok(StoreStats {
             format: format_of(view.transaction())?,
             encrypted: self.is_encrypted(),
@@ -159,8 +170,8 @@ impl Store {
             tail_bytes: view.tail().approx_bytes(),
             folded_to: last_sequence.saturating_sub(behind),
             last_sequence,
-            disk_bytes: bytes_of(&self.truth_path()),
-            index_bytes: bytes_of(&directory::index_path(self.path())),
+            disk_bytes,
+            index_bytes,
             index_runs: index.runs,
             text_documents: text.texts.documents,
             text_segments: text.texts.segments,
@@ -169,7 +180,7 @@ impl Store {
             text_tail: text.texts.tail,
             text_behind: text.behind,
             observer_domains: self.inner().library().settings().domains.by_domain(),
-            vectors: self.inner().vectors().stats(&view)?,
+            vectors,
             embedding: self.inner().keeping().map(|keeping| keeping.status(&view)).transpose()?,
             former_embedding: former.filter(|former| former.serves),
             serving_model: view.serving_space()?.map(|space| space.model().to_owned()),
@@ -177,8 +188,35 @@ impl Store {
             folding_grains: folding,
             waiting_counts: self.inner().waiting_counts(),
             cache_bytes: self.cache_bytes(),
+            memory_bytes: self.inner().memory().total,
+            memory,
             rows,
         })
+    }
+}
+
+impl Store {
+    /// The memory that each part takes.
+    fn memory_parts(
+        &self,
+        text: &TextIndexStatus,
+        (index, truth, derived): (&IndexStats, u64, u64),
+        vectors: &[VectorSpaceStats],
+    ) -> BTreeMap<&'static str, u64> {
+        let bytes = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
+        // No page is in the cache twice, and most of those of the file that were read stay.
+        let cache = |file: u64| file.min(bytes(self.inner().memory().page_cache));
+        let vectors = vectors.iter().map(|space| space.bytes).fold(0, usize::saturating_add);
+        BTreeMap::from([
+            ("truth_cache", cache(truth)),
+            ("index_cache", cache(derived)),
+            ("text_cache", bytes(text.cached)),
+            ("text_terms", text.texts.resident),
+            ("run_directory", bytes(index.run_bytes)),
+            ("tails", bytes(index.tail_bytes.saturating_add(text.tail_bytes))),
+            ("merges", bytes(text.folding)),
+            ("vectors", bytes(vectors)),
+        ])
     }
 }
 

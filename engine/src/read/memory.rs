@@ -4,6 +4,7 @@
 //! its own it sees a newer view. A recall is driven by the smallest posting list its conditions name and
 //! rechecks every candidate on the view: the index may miss none and can add none (invariant I4).
 
+use std::cell::Cell;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use grainstore_cal::{
@@ -230,8 +231,18 @@ impl Memory for SessionMemory<'_> {
         visit: &mut RecallVisitor<'_>,
     ) -> Result<RecallStats, MemoryError> {
         let view = self.session.view_for_query(self.view(), query)?;
-        let mut walk = CandidateScan::new((self.session, &view), query, cancel, 0)?;
-        let ended = walk.run(visit)?;
+        let given = Cell::new(false);
+        let (walk, ended) = view.retry_text(
+            || {
+                let mut walk = CandidateScan::new((self.session, &view), query, cancel, 0)?;
+                let ended = walk.run(&mut |candidate| {
+                    given.set(true);
+                    visit(candidate)
+                })?;
+                Ok::<_, ScanError>((walk, ended))
+            },
+            || !given.get(),
+        )?;
         let total = match ended.is_continue() && !walk.cut {
             true => Some(walk.matched),
             false => walk.total_by_index()?,

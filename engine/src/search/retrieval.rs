@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::memory::MemoryBudget;
 use crate::disk::vault::Vault;
 use crate::search::embed::{
     EmbeddingWorker, Metric, SharedEmbedder, Space, WakeWriter, space_mismatch,
@@ -38,7 +39,7 @@ impl Retrieval {
         (words_home, vectors_home): (Option<&Path>, Option<&Path>),
         (former, leading): (&EmbedderOption, &EmbedderOption),
         wording: &TextSettings,
-        (wake, vault): (&WakeWriter, &Vault),
+        (wake, vault, memory): (&WakeWriter, &Vault, MemoryBudget),
     ) -> Result<Self> {
         let keeping = |given: &EmbedderOption, leads| match given {
             Some((embedder, metric)) => {
@@ -59,7 +60,7 @@ impl Retrieval {
                 return Err(Error::new(schema, message).with_hint("name both, each by its model"));
             }
         }
-        let library = Arc::new(TextIndex::new(words_home, wording.clone(), vault));
+        let library = Arc::new(TextIndex::new(words_home, wording.clone(), vault, memory));
         Ok(Self {
             text_index: library,
             vectors: Arc::new(StoreVectors::new(vectors_home)),

@@ -29,8 +29,9 @@ const MAX_SCANNED_GRAINS: u64 = 65_536;
 pub(crate) struct View {
     truth: Arc<Truth>,
     indexed: IndexSnapshot,
-    /// The full-text index, read by the first search of this view.
-    pub(crate) texts: Arc<OnceLock<InvertedIndex>>,
+    /// The full-text index, read by the first search of this view; the next ones take the place of one whose files
+    /// could not be read, or were overwritten.
+    pub(crate) texts: Arc<[OnceLock<InvertedIndex>; 3]>,
     /// The vectors, read by the first search of this view.
     pub(crate) vectors: Arc<OnceLock<vectors::VectorView>>,
     /// The blinders whose tokens are looked up, if the indexes hold blind tokens.

@@ -194,6 +194,8 @@ pub(crate) struct Writer {
     pub(crate) presence: Presence,
     pub(crate) db: DatabaseHandle,
     pub(crate) fold_worker: FoldWorker,
+    /// Bytes at which a tail is folded, though it has few grains.
+    pub(crate) tail_bytes: usize,
     pub(crate) chain: AuditHashChain,
     /// Refusals of the last minute, of which equal ones are counted.
     pub(crate) refusals: RefusalLog,
@@ -438,7 +440,8 @@ impl Writer {
             let grain = (&blob.address(), blob.bytes());
             indexed.push(&mut self.fold_worker, *sequence, grain, self.db.vault())?;
         }
-        if indexed.tail.is_full() && !self.fold_worker.is_busy() {
+        let is_full = indexed.tail.is_full() || indexed.tail.approx_bytes() >= self.tail_bytes;
+        if is_full && !self.fold_worker.is_busy() {
             indexed.begin_fold(&mut self.fold_worker)?;
         }
         Ok(())

@@ -35,6 +35,7 @@ fn public() -> Vec<(&'static str, &'static str, u128)> {
         ("sml/src/template/parse.rs", "MAX_DEPTH", size(grainstore_sml::MAX_TEMPLATE_DEPTH)),
         ("sml/src/template/write.rs", "MAX_EACH_GRAINS", size(grainstore_sml::MAX_TEMPLATE_EACH)),
         ("sml/src/template/layout.rs", "MAX_CHARS_PER_TOKEN", size(grainstore_sml::TEMPLATE_CHARS_A_TOKEN)),
+        ("engine/src/base/memory.rs", "MIN_MEMORY_BYTES", size(limits::MIN_MEMORY_BYTES)),
         ("engine/src/handle/session.rs", "MAX_BATCH", size(limits::MAX_BATCH)),
         ("engine/src/handle/session.rs", "MAX_BATCH_BYTES", size(limits::MAX_BATCH_BYTES)),
         ("engine/src/handle/session.rs", "MAX_AUDIT_ENTRIES", size(limits::MAX_AUDIT_ENTRIES)),

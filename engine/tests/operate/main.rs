@@ -13,5 +13,6 @@ mod fixtures;
 mod index_blocks;
 mod limits;
 mod maintain;
+mod memory;
 mod portable;
 mod read_only;

@@ -33,6 +33,12 @@ struct ListFences {
 const HEAD_BYTES: usize = 3;
 
 impl Fences {
+    /// The bytes they take in memory.
+    pub(crate) fn memory(&self) -> usize {
+        let each = self.ends.len().saturating_mul(size_of::<u32>() + size_of::<u64>());
+        self.bytes.len().saturating_add(each)
+    }
+
     /// Reads the bytes; `None` if they are not those of fences.
     pub(crate) fn read(mut bytes: Vec<u8>) -> Option<Self> {
         bytes.shrink_to_fit();

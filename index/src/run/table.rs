@@ -109,6 +109,12 @@ impl Block {
 }
 
 impl Run {
+    /// The bytes that are kept in memory of it.
+    pub(crate) fn memory(&self) -> usize {
+        let filter = self.parts.filter.get().map_or(0, Vec::len);
+        filter.saturating_add(self.parts.fences.get().map_or(0, Fences::memory))
+    }
+
     /// Opens the runs of a snapshot, the oldest first.
     ///
     /// # Errors

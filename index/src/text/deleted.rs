@@ -28,7 +28,8 @@ impl DeletedDocs {
         if self.contains(document) {
             return Ok(());
         }
-        let record = segment.record(document)?;
+        let stored = segment.record(document)?;
+        let record = stored.record();
         let (word, bit) = bit_of(document);
         while self.bits.len() <= word {
             self.bits.push_back(0);

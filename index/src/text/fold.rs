@@ -10,10 +10,11 @@ use super::deleted::DeletedDocs;
 use super::inverted_index::{InvertedIndex, SegmentEntry, TextStats};
 use super::merge::merge;
 use super::policy::{SegmentSize, segments_to_merge};
-use super::segment::Segment;
+use super::segment::{MERGE_BYTES_OF_A_DOCUMENT, Segment};
+use super::segment_store::SegmentStore;
 use super::sources::MergeSource;
 use super::tail::TextTail;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The number of documents at which a tail is to be folded by a [`FoldJob`].
 pub const MAX_TAIL_DOCUMENTS: u64 = 4_096;
@@ -52,6 +53,7 @@ pub struct FoldJob {
     tail: TextTail,
     merged: Vec<SegmentEntry>,
     log_position: Arc<[u8]>,
+    store: SegmentStore,
 }
 
 /// The output of a fold, from a [`FoldJob`].
@@ -69,7 +71,8 @@ pub struct FoldOutput {
 /// the manifest, then remove the old files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChanges {
-    /// The name of the new file, if there is one; its bytes are in [`InvertedIndex::file`].
+    /// The name of the new segment, if there is one. Unless it is in a file already, its bytes are in
+    /// [`InvertedIndex::file`].
     pub write: Option<String>,
     /// The bytes of the manifest.
     pub manifest: Vec<u8>,
@@ -117,7 +120,13 @@ impl InvertedIndex {
         let sizes: Vec<SegmentSize> = self.segments.iter().map(SegmentEntry::size).collect();
         let chosen = segments_to_merge(&sizes, self.tail.collection_stats().documents);
         let merged = chosen.iter().filter_map(|at| self.segments.get(*at)).cloned().collect();
-        Ok(FoldJob { number, tail: self.tail.clone(), merged, log_position: stamp.into() })
+        Ok(FoldJob {
+            number,
+            tail: self.tail.clone(),
+            merged,
+            log_position: stamp.into(),
+            store: self.store.clone(),
+        })
     }
 
     /// Replaces the inputs of a fold by its output.
@@ -161,7 +170,7 @@ impl InvertedIndex {
         for (_, before) in folded.tail.entries() {
             let now = self.tail.get(before.sequence);
             if now.is_none_or(|(_, now)| !Arc::ptr_eq(&before.joined, &now.joined))
-                && let Some(document) = segment.doc_id(before.sequence)
+                && let Some(document) = segment.doc_id(before.sequence)?
             {
                 gone.remove(segment, document)?;
             }
@@ -173,14 +182,16 @@ impl InvertedIndex {
             for document in now.gone.iter().filter(|document| !before.gone.contains(*document)) {
                 // A grain deleted from this segment before the fold may be in the new one from the tail; one
                 // deleted since is in the new one from here.
-                let sequence = before.segment.sequence(document);
-                if let Some(document) = sequence.and_then(|sequence| segment.doc_id(sequence)) {
+                let sequence = before.segment.sequence(document)?;
+                if let Some(document) = segment.doc_id(sequence)? {
                     gone.remove(segment, document)?;
                 }
             }
         }
-        if self.erased.iter().any(|sequence| segment.doc_id(*sequence).is_some()) {
-            gone.mark_erased();
+        for sequence in &self.erased {
+            if segment.doc_id(*sequence)?.is_some() {
+                gone.mark_erased();
+            }
         }
         Ok(gone)
     }
@@ -194,21 +205,65 @@ impl FoldJob {
         self.merged.is_empty() && self.tail.collection_stats().documents == 0
     }
 
-    /// Writes the segment. Takes time proportional to the documents, and holds no locks.
+    /// About the bytes of memory that running it takes, without the segment where that is made in memory.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let tail = usize::try_from(self.tail.collection_stats().documents).unwrap_or(usize::MAX);
+        let merged = self.merged.iter().map(|kept| kept.segment.merge_bytes());
+        merged.fold(tail.saturating_mul(MERGE_BYTES_OF_A_DOCUMENT), usize::saturating_add)
+    }
+
+    /// Writes the segment, into its file where there are files. Takes time proportional to the documents, and holds no
+    /// locks. Where the file cannot be written the segment is made in memory.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if a segment cannot be read or the written one cannot be opened.
     pub fn run(self) -> Result<FoldOutput> {
-        let Self { number, tail, merged, log_position: stamp } = self;
+        let Self { number, tail, merged, log_position: stamp, store } = self;
         let segments = merged
             .iter()
             .map(|kept| MergeSource::Segment(Arc::clone(&kept.segment), kept.gone.clone()));
         let sources: Vec<MergeSource> =
             std::iter::once(MergeSource::Tail(tail.clone())).chain(segments).collect();
-        let bytes = merge(&sources)?;
-        let segment = bytes.map(Segment::open).transpose()?.map(Arc::new);
-        Ok(FoldOutput { number, tail, merged, stamp, segment })
+        let segment = match write_file(&sources, &store, &file_name(number)) {
+            Err(error) if error.kind() == ErrorKind::Io => None,
+            written => written?,
+        };
+        let segment = match segment {
+            Some(segment) => segment,
+            None => write_memory(&sources, &store, &file_name(number))?,
+        };
+        Ok(FoldOutput { number, tail, merged, stamp, segment: segment.map(Arc::new) })
     }
+}
+
+/// Merges into a file. `None` where there are no files, `Some(None)` if there are no documents.
+fn write_file(
+    sources: &[MergeSource],
+    store: &SegmentStore,
+    name: &str,
+) -> Result<Option<Option<Segment>>> {
+    let Some(files) = store.files.as_ref().filter(|_| !store.is_in_memory()) else {
+        return Ok(None);
+    };
+    let Some(mut out) = files.create(name).map_err(Error::output)? else { return Ok(None) };
+    if !merge(sources, &mut out, &|page, bytes| store.tag(name, page, bytes))? {
+        return Ok(Some(None));
+    }
+    out.finish().map_err(Error::output)?;
+    Segment::open_file(store, name).map(|segment| Some(Some(segment)))
+}
+
+fn write_memory(
+    sources: &[MergeSource],
+    store: &SegmentStore,
+    name: &str,
+) -> Result<Option<Segment>> {
+    let mut bytes = Vec::new();
+    let tag = |page: u64, bytes: &[u8]| store.tag(name, page, bytes);
+    let any = merge(sources, &mut bytes, &tag)?;
+    bytes.shrink_to_fit();
+    any.then(|| Segment::open_memory(bytes, &tag)).transpose()
 }
 
 impl SegmentEntry {

@@ -10,7 +10,7 @@ use super::indexed_document::IndexedTerm;
 use crate::varint::{put_varint, take_varint};
 
 /// The record of one document.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ForwardRecord<'a> {
     ordinals: &'a [u8],
     width: usize,
@@ -106,14 +106,20 @@ pub(super) const fn ordinal_width(terms: usize) -> usize {
     }
 }
 
-/// Appends a record to `to` with its ordinals left blank, and returns where they go.
-pub(super) fn start_record(to: &mut Vec<u8>, width: usize, weights: &[u8], places: &[u8]) -> usize {
+/// Appends a record to `to`.
+pub(super) fn encode_record(
+    to: &mut Vec<u8>,
+    (ordinals, width): (&[u32], usize),
+    weights: &[u8],
+    places: &[u8],
+) {
     put_varint(to, u32::try_from(weights.len()).unwrap_or(u32::MAX));
-    let at = to.len();
-    to.resize(at.saturating_add(weights.len().saturating_mul(width)), 0);
+    for ordinal in ordinals {
+        let bytes = ordinal.to_be_bytes();
+        to.extend_from_slice(bytes.get(bytes.len().saturating_sub(width)..).unwrap_or_default());
+    }
     to.extend_from_slice(weights);
     to.extend_from_slice(places);
-    at
 }
 
 /// Encodes the positions of a document's terms.

@@ -11,10 +11,8 @@ fn a_record_gives_back_weights_and_places() {
     for width in [2, 3, 4] {
         let shares = [share(&[0, 3, 900]), share(&[]), share(&[]), share(&[7, 70_000])];
         let mut bytes = b"before".to_vec();
-        let at = start_record(&mut bytes, width, &[1, 2, 255, 4], &encode_positions(&shares));
-        for (slot, ordinal) in bytes[at..].chunks_exact_mut(width).zip([0_u32, 9, 300, 65_000]) {
-            slot.copy_from_slice(&ordinal.to_be_bytes()[4 - width..]);
-        }
+        let ordinals = ([0, 9, 300, 65_000].as_slice(), width);
+        encode_record(&mut bytes, ordinals, &[1, 2, 255, 4], &encode_positions(&shares));
         let record = ForwardRecord::read(&bytes[6..], width).unwrap();
         assert_eq!(record.ordinals().collect::<Vec<_>>(), [0, 9, 300, 65_000]);
         assert_eq!([0, 9, 300, 65_000, 10].map(|o| record.weight(o)), [1, 2, 255, 4, 0]);

@@ -14,6 +14,7 @@ use super::indexed_document::IndexedDocument;
 use super::part::TextPart;
 use super::score::CollectionStats;
 use super::segment::{Segment, schema};
+use super::segment_store::SegmentStore;
 use super::tail::TextTail;
 use crate::error::Result;
 use crate::posting::Sequence;
@@ -54,6 +55,8 @@ pub struct InvertedIndex {
     pub(super) erased: imbl::OrdSet<Sequence>,
     /// The log position of the segments, opaque to this crate.
     pub(super) log_position: Arc<[u8]>,
+    /// Where its segments lie.
+    pub(super) store: SegmentStore,
     /// An empty searcher, which the library needs to compile a query.
     searcher: Searcher,
 }
@@ -76,8 +79,10 @@ pub struct TextStats {
     pub documents: u64,
     /// The number of segments.
     pub segments: usize,
-    /// The bytes of the segments, the same in memory and as files.
+    /// The bytes of the segments, in memory or as files.
     pub bytes: u64,
+    /// The bytes that segments take in memory, beside pages in the cache.
+    pub resident: u64,
     /// The number of deleted documents still in segments.
     pub gone: u64,
     /// The number of documents in the tail.
@@ -92,6 +97,14 @@ impl InvertedIndex {
     /// # Errors
     /// `ERR_INTEGRITY` if the search library does not start.
     pub fn new(analysis: u64) -> Result<Self> {
+        Self::with_store(analysis, SegmentStore::default())
+    }
+
+    /// An empty index whose segments are written into files, and read from there.
+    ///
+    /// # Errors
+    /// As [`InvertedIndex::new`].
+    pub fn with_store(analysis: u64, store: SegmentStore) -> Result<Self> {
         let reader = Index::create_in_ram(schema()).reader_builder();
         let reader = reader.reload_policy(ReloadPolicy::Manual).try_into()?;
         Ok(Self {
@@ -101,6 +114,7 @@ impl InvertedIndex {
             next_segment: 1,
             erased: imbl::OrdSet::new(),
             log_position: Arc::default(),
+            store,
             searcher: reader.searcher(),
         })
     }
@@ -108,7 +122,7 @@ impl InvertedIndex {
     /// Returns `true` if a grain has at least one term.
     #[must_use]
     pub fn contains(&self, sequence: Sequence) -> bool {
-        self.parts().any(|part| part.document(sequence).is_some())
+        self.parts().any(|part| matches!(part.document(sequence), Ok(Some(_))))
     }
 
     /// Sets the terms of a grain, or removes it. A grain without terms is not stored.
@@ -145,11 +159,18 @@ impl InvertedIndex {
         TextStats {
             documents: self.collection_stats().documents,
             segments: self.segments.len(),
-            bytes: segments.clone().map(|kept| kept.segment.bytes().len() as u64).sum(),
+            bytes: segments.clone().map(|kept| kept.segment.size()).sum(),
+            resident: segments.clone().map(|kept| kept.segment.resident()).sum(),
             gone: segments.map(|kept| u64::from(kept.gone.documents())).sum(),
             tail: self.tail.collection_stats().documents,
             tail_size: self.tail.size(),
         }
+    }
+
+    /// Returns `true` once a segment could not be read: the index has to be made anew.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.store.has_failed()
     }
 
     /// The tail, then the segments.
@@ -177,7 +198,7 @@ impl InvertedIndex {
 
     fn delete_from_segments(&mut self, sequence: Sequence, erased: bool) -> Result<()> {
         for kept in &mut self.segments {
-            if let Some(document) = kept.segment.doc_id(sequence) {
+            if let Some(document) = kept.segment.doc_id(sequence)? {
                 kept.gone.remove(&kept.segment, document)?;
                 if erased {
                     kept.gone.mark_erased();

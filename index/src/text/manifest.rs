@@ -8,7 +8,7 @@
 //! | 4 | the number of the next segment |
 //! | 1, ... | the length of the log position, the log position |
 //! | 4 | number of segments |
-//! | 4 + 8 + 4 + 1 each | number, length and CRC-32 of the file, 1 if an erased document is in it |
+//! | 4 + 8 + 16 + 1 each | number, length and tag of the file, 1 if an erased document is in it |
 //! | 4, ... each | number of deleted documents, the deltas between their doc ids (varints) |
 //! | 4 | CRC-32 of all bytes before |
 //!
@@ -19,13 +19,15 @@ use std::sync::Arc;
 use super::deleted::DeletedDocs;
 use super::fold::file_name;
 use super::inverted_index::{InvertedIndex, SegmentEntry};
+use super::page_tag::{TAG_BYTES, checksum};
 use super::segment::Segment;
 use super::segment_file::take;
+use super::segment_store::SegmentStore;
 use crate::error::{Error, Result};
 use crate::varint::{put_varint, take_varint};
 
 /// The first bytes of a manifest; the last one is the layout version.
-const MAGIC: [u8; 8] = *b"GRNTMAN\x01";
+const MAGIC: [u8; 8] = *b"GRNTMAN\x02";
 /// The most bytes of a log position in a [`Manifest`].
 pub const MAX_LOG_POSITION_BYTES: usize = 128;
 
@@ -52,7 +54,7 @@ pub struct Manifest {
 struct ManifestSegment {
     number: u32,
     length: u64,
-    checksum: [u8; 4],
+    tag: [u8; TAG_BYTES],
     erased: bool,
     deleted: Vec<u32>,
 }
@@ -78,7 +80,7 @@ impl Manifest {
         for segment in &self.segments {
             bytes.extend(segment.number.to_be_bytes());
             bytes.extend(segment.length.to_be_bytes());
-            bytes.extend(segment.checksum);
+            bytes.extend(segment.tag);
             bytes.push(u8::from(segment.erased));
             bytes.extend(count(segment.deleted.len()));
             let mut before = 0;
@@ -111,8 +113,8 @@ impl Manifest {
 }
 
 impl InvertedIndex {
-    /// Opens the text index of a manifest. `read` returns the bytes of a file by its name. The tail is empty:
-    /// the log after the log position is to be indexed again.
+    /// Opens the text index of a manifest in memory. `read` returns the bytes of a file by its name. The tail is
+    /// empty: the log after the log position is to be indexed again.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if a file is not the listed one, or is damaged; those of `read`. The text index must
@@ -121,15 +123,34 @@ impl InvertedIndex {
         manifest: &Manifest,
         read: &mut dyn FnMut(&str) -> Result<Vec<u8>>,
     ) -> Result<Self> {
-        let mut texts = Self::new(manifest.analysis)?;
+        let store = SegmentStore::default();
+        Self::open_segments(manifest, &store, &mut |name| {
+            Segment::open_memory(read(name)?, &checksum)
+        })
+    }
+
+    /// Like [`InvertedIndex::open`], for files that are read when they are needed: of each only the end, the
+    /// dictionary and the lengths of documents are read here. Damage in the rest is found by who reads there.
+    ///
+    /// # Errors
+    /// As [`InvertedIndex::open`].
+    pub fn open_files(manifest: &Manifest, store: &SegmentStore) -> Result<Self> {
+        Self::open_segments(manifest, store, &mut |name| Segment::open_file(store, name))
+    }
+
+    fn open_segments(
+        manifest: &Manifest,
+        store: &SegmentStore,
+        open: &mut dyn FnMut(&str) -> Result<Segment>,
+    ) -> Result<Self> {
+        let mut texts = Self::with_store(manifest.analysis, store.clone())?;
         texts.next_segment = manifest.next;
         texts.log_position = manifest.log_position.as_slice().into();
         for listed in &manifest.segments {
-            let bytes = read(&file_name(listed.number))?;
-            if !listed.matches(&bytes) {
+            let segment = Arc::new(open(&file_name(listed.number))?);
+            if (segment.size(), segment.tag()) != (listed.length, listed.tag) {
                 return Err(Error::integrity("a file of the full text is not the one listed"));
             }
-            let segment = Arc::new(Segment::open(bytes)?);
             let mut gone = DeletedDocs::default();
             for document in &listed.deleted {
                 gone.remove(&segment, *document)?;
@@ -147,8 +168,8 @@ impl InvertedIndex {
     pub fn manifest(&self) -> Vec<u8> {
         let listed = |kept: &SegmentEntry| ManifestSegment {
             number: kept.number,
-            length: kept.segment.bytes().len() as u64,
-            checksum: checksum(kept.segment.bytes()).unwrap_or_default(),
+            length: kept.segment.size(),
+            tag: kept.segment.tag(),
             erased: kept.gone.is_erased(),
             deleted: kept.gone.iter().collect(),
         };
@@ -167,11 +188,11 @@ impl InvertedIndex {
         self.segments.iter().map(SegmentEntry::name).collect()
     }
 
-    /// The bytes of one of its files; `None` for another name.
+    /// The bytes of one of its segments that lies in memory; `None` for another name, and for one in a file.
     #[must_use]
     pub fn file(&self, name: &str) -> Option<&[u8]> {
         let kept = self.segments.iter().find(|kept| kept.name() == name)?;
-        Some(kept.segment.bytes())
+        kept.segment.memory()
     }
 
     /// The log position the segments go up to.
@@ -179,18 +200,6 @@ impl InvertedIndex {
     pub fn log_position(&self) -> &[u8] {
         &self.log_position
     }
-}
-
-impl ManifestSegment {
-    /// Returns `true` if a file has the listed length and checksum.
-    fn matches(&self, bytes: &[u8]) -> bool {
-        bytes.len() as u64 == self.length && checksum(bytes) == Some(self.checksum)
-    }
-}
-
-/// The checksum at the end of a segment.
-fn checksum(bytes: &[u8]) -> Option<[u8; 4]> {
-    bytes.last_chunk::<4>().copied()
 }
 
 fn count(count: usize) -> [u8; 4] {
@@ -219,7 +228,7 @@ fn parse(bytes: &[u8]) -> Option<Manifest> {
 fn parse_segment(rest: &mut &[u8]) -> Option<ManifestSegment> {
     let number = u32::from_be_bytes(take(rest)?);
     let length = u64::from_be_bytes(take(rest)?);
-    let checksum = take(rest)?;
+    let tag = take(rest)?;
     let [erased] = take::<1>(rest)?;
     let mut gone = Vec::new();
     let mut document = 0_u32;
@@ -227,7 +236,7 @@ fn parse_segment(rest: &mut &[u8]) -> Option<ManifestSegment> {
         document = document.checked_add(take_varint(rest)?)?;
         gone.push(document);
     }
-    Some(ManifestSegment { number, length, checksum, erased: erased != 0, deleted: gone })
+    Some(ManifestSegment { number, length, tag, erased: erased != 0, deleted: gone })
 }
 
 #[cfg(test)]
@@ -239,7 +248,7 @@ mod tests {
         let listed = ManifestSegment {
             number: 3,
             length: 258,
-            checksum: [1, 2, 3, 4],
+            tag: [1; 16],
             erased: true,
             deleted: vec![5, 133],
         };
@@ -249,12 +258,14 @@ mod tests {
             log_position: b"log".to_vec(),
             segments: vec![listed],
         };
-        let mut golden = b"GRNTMAN\x01".to_vec();
+        let mut golden = b"GRNTMAN\x02".to_vec();
         golden.extend([0, 0, 0, 0, 0, 0, 0, 7]);
         golden.extend([0, 0, 0, 4]);
         golden.extend(b"\x03log");
         golden.extend([0, 0, 0, 1]);
-        golden.extend([0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 1, 2, 1, 2, 3, 4, 1]);
+        golden.extend([0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 1, 2]);
+        golden.extend([1; 16]);
+        golden.push(1);
         golden.extend([0, 0, 0, 2, 5, 0x80, 1]);
         golden.extend(crc32fast::hash(&golden).to_be_bytes());
         assert_eq!(manifest.encode(), golden);

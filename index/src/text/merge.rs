@@ -5,84 +5,78 @@
 //! analysed again. Deleted documents leave no trace: a term without live documents is not written. Knows
 //! nothing of the merge policy.
 
+use std::io::Write;
+
 use tantivy::Directory;
 use tantivy::columnar::ColumnarWriter;
-use tantivy::directory::{OwnedBytes, RamDirectory, TerminatingWrite};
+use tantivy::directory::{RamDirectory, TerminatingWrite};
 use tantivy::fieldnorm::{FieldNormReaders, FieldNormsSerializer};
 use tantivy::index::{Segment as Inner, SegmentComponent};
 use tantivy::postings::{FieldSerializer, InvertedIndexSerializer};
 
-use super::forward::{ordinal_width, start_record};
+use super::forward::{encode_record, ordinal_width};
+use super::page_tag::PageTag;
 use super::segment::{FILES, field, library_segment};
-use super::segment_file::pack;
-use super::sources::{MergeSource, TermCursor};
+use super::segment_file::SegmentWriter;
+use super::sources::{MergeSource, TailOrdinals, TermCursor};
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
 /// A doc id no document of the new segment has; marks deleted documents.
 const NO_DOCUMENT: u32 = u32::MAX;
 
-/// Writes a segment of all live documents of the sources, no two of which may have the same grain. `None` if
-/// there are no documents.
+/// Writes a segment of all live documents of the sources, no two of which may have the same grain. Returns `false`,
+/// and writes nothing, if there are no documents.
+///
+/// Holds the postings and the dictionary of the new segment, and a few bytes for each document and each term; the
+/// terms of documents are written as they are read.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` if a source cannot be read, or there are more documents than a segment can hold.
-pub(super) fn merge(sources: &[MergeSource]) -> Result<Option<Vec<u8>>> {
-    let (mut columns, targets) = SegmentColumns::lay_out(sources)?;
-    let documents = u32::try_from(columns.codes.len()).map_err(|_| Error::full())?;
-    if documents == 0 {
-        return Ok(None);
-    }
+/// `ERR_INTEGRITY` if a source cannot be read, or there are more documents than a segment can hold; `ERR_IO` if the
+/// output cannot be written.
+pub(super) fn merge(
+    sources: &[MergeSource],
+    out: &mut dyn Write,
+    tag: PageTag<'_>,
+) -> Result<bool> {
+    let layout = DocumentLayout::of(sources)?;
+    let documents = u32::try_from(layout.origins.len()).map_err(|_| Error::full())?;
+    let (Some(first), Some(last)) = (layout.origins.first(), layout.origins.last()) else {
+        return Ok(false);
+    };
+    let length = sources.iter().map(MergeSource::length).fold(0, u64::saturating_add);
     let directory = RamDirectory::default();
     let segment = library_segment(directory.clone(), documents)?;
-    write_lengths(&segment, &columns.codes)?;
+    write_lengths(&segment, &layout.codes)?;
     write_stubs(&segment, documents)?;
-    write_terms(&segment, sources, &targets, &mut columns)?;
-    let mut files = Vec::with_capacity(FILES.len());
+    let numbers = write_terms(&segment, sources, &layout, length)?;
+    let mut writer = SegmentWriter::new(out, tag);
     for extension in FILES {
         let component = SegmentComponent::try_from(extension).map_err(Error::integrity)?;
         let path = segment.relative_path(component);
         let file = directory.open_read(&path).map_err(Error::text)?;
-        files.push(file.read_bytes().map_err(Error::text)?);
+        writer.append(file.read_bytes().map_err(Error::text)?.as_slice()).map_err(Error::output)?;
+        directory.delete(&path).map_err(Error::text)?;
+        writer.end_section();
     }
-    let mut sections = [[].as_slice(); FILES.len() + 3];
-    let own = [&columns.sequences, &columns.offsets, &columns.forward];
-    let all = files.iter().map(OwnedBytes::as_slice).chain(own.map(Vec::as_slice));
-    for (section, bytes) in sections.iter_mut().zip(all) {
-        *section = bytes;
-    }
-    Ok(Some(pack(documents, columns.width, columns.length, &sections)))
+    write_columns(&mut writer, sources, &layout, &numbers)?;
+    let range = (first.0.get(), last.0.get());
+    writer.finish(documents, (numbers.width, length), range).map_err(Error::output)?;
+    Ok(true)
 }
 
-/// The columns of the new segment, while it is written.
-struct SegmentColumns {
-    /// Bytes of an ordinal.
-    width: usize,
-    /// The sum of all lengths.
-    length: u64,
+/// The documents of the new segment.
+struct DocumentLayout {
+    /// The grain, the source and the doc id there of each document, in their order.
+    origins: Vec<(Sequence, usize, u32)>,
+    /// For each source, the new doc id of each of its documents.
+    targets: Vec<Vec<u32>>,
     /// The length codes (fieldnorms).
     codes: Vec<u8>,
-    sequences: Vec<u8>,
-    offsets: Vec<u8>,
-    forward: Vec<u8>,
-    /// The offset in `forward` of each document's next ordinal.
-    next: Vec<usize>,
 }
 
-impl SegmentColumns {
-    /// Lays out everything but the ordinals, which are known only when the terms are written. Also returns,
-    /// for each source, the new doc id of each of its documents.
-    fn lay_out(sources: &[MergeSource]) -> Result<(Self, Vec<Vec<u32>>)> {
-        let terms = sources.iter().map(MergeSource::terms).sum();
-        let mut columns = Self {
-            width: ordinal_width(terms),
-            length: 0,
-            codes: Vec::new(),
-            sequences: Vec::new(),
-            offsets: vec![0; 8],
-            forward: Vec::new(),
-            next: Vec::new(),
-        };
+impl DocumentLayout {
+    fn of(sources: &[MergeSource]) -> Result<Self> {
         let mut targets = Vec::new();
         let mut origins: Vec<(Sequence, usize, u32)> = Vec::new();
         for (at, source) in sources.iter().enumerate() {
@@ -90,47 +84,63 @@ impl SegmentColumns {
             origins.extend(source.live()?.into_iter().map(|(grain, here)| (grain, at, here)));
         }
         origins.sort_unstable();
-        for (number, (sequence, at, here)) in (0_u32..).zip(origins) {
-            let Some(source) = sources.get(at) else { continue };
-            columns.add(sequence, source, here)?;
-            let here = usize::try_from(here).unwrap_or(usize::MAX);
-            if let Some(target) = targets.get_mut(at).and_then(|to| to.get_mut(here)) {
+        let mut codes = Vec::with_capacity(origins.len());
+        for (number, (_, at, here)) in (0_u32..).zip(&origins) {
+            codes.push(sources.get(*at).map_or(0, |source| source.code(*here)));
+            let here = usize::try_from(*here).unwrap_or(usize::MAX);
+            if let Some(target) = targets.get_mut(*at).and_then(|to| to.get_mut(here)) {
                 *target = number;
             }
         }
-        Ok((columns, targets))
+        Ok(Self { origins, targets, codes })
     }
+}
 
-    /// Adds a document.
-    fn add(&mut self, sequence: Sequence, source: &MergeSource, document: u32) -> Result<()> {
-        let kept = source.kept(document)?;
-        self.length = kept
-            .weights
-            .iter()
-            .fold(self.length, |sum, weight| sum.saturating_add(u64::from(*weight)));
-        self.codes.push(kept.code);
-        self.sequences.extend(sequence.get().to_be_bytes());
-        self.next.push(start_record(
-            &mut self.forward,
-            self.width,
-            &kept.weights,
-            &kept.position_bytes,
-        ));
-        self.offsets.extend((self.forward.len() as u64).to_be_bytes());
-        Ok(())
-    }
+/// The numbers of terms.
+struct TermNumbers<'a> {
+    /// For each source, the new number of each of its terms; any for one that no document has any more.
+    new: Vec<Vec<u32>>,
+    /// For each source that is a tail, the numbers of its terms there.
+    tails: Vec<TailOrdinals<'a>>,
+    /// Bytes of a number.
+    width: usize,
+}
 
-    /// Writes the next ordinal of a document.
-    fn write_ordinal(&mut self, document: u32, ordinal: u32) {
-        let at = usize::try_from(document).unwrap_or(usize::MAX);
-        let Some(next) = self.next.get_mut(at) else { return };
-        let end = next.saturating_add(self.width);
-        if let Some(place) = self.forward.get_mut(*next..end) {
-            let low = place.iter_mut().rev().zip(ordinal.to_le_bytes());
-            low.for_each(|(to, byte)| *to = byte);
-        }
-        *next = end;
+/// Writes the sequences, the terms of each document, and where these begin.
+fn write_columns(
+    writer: &mut SegmentWriter<'_>,
+    sources: &[MergeSource],
+    layout: &DocumentLayout,
+    numbers: &TermNumbers<'_>,
+) -> Result<()> {
+    for (sequence, _, _) in &layout.origins {
+        writer.append(&sequence.get().to_be_bytes()).map_err(Error::output)?;
     }
+    writer.end_section();
+    let mut offsets = Vec::with_capacity(layout.origins.len().saturating_add(1));
+    let (mut end, mut record) = (0_u64, Vec::new());
+    offsets.push(end);
+    for (_, at, here) in &layout.origins {
+        let (Some(source), Some(new), Some(tail)) =
+            (sources.get(*at), numbers.new.get(*at), numbers.tails.get(*at))
+        else {
+            continue;
+        };
+        let kept = source.kept(*here, tail)?;
+        let number = |old: &u32| new.get(usize::try_from(*old).ok()?).copied();
+        let ordinals: Option<Vec<u32>> = kept.ordinals.iter().map(number).collect();
+        let ordinals = ordinals.ok_or_else(Error::full)?;
+        record.clear();
+        encode_record(&mut record, (&ordinals, numbers.width), &kept.weights, &kept.position_bytes);
+        writer.append(&record).map_err(Error::output)?;
+        end = end.saturating_add(record.len() as u64);
+        offsets.push(end);
+    }
+    writer.end_section();
+    for offset in offsets {
+        writer.append(&offset.to_be_bytes()).map_err(Error::output)?;
+    }
+    Ok(())
 }
 
 /// Writes the length codes.
@@ -150,25 +160,27 @@ fn write_stubs(segment: &Inner, documents: u32) -> Result<()> {
     store.terminate().map_err(Error::text)
 }
 
-/// Writes the dictionary and the postings, and the ordinals into the columns.
-fn write_terms(
+/// Writes the dictionary and the postings, and returns the numbers of the terms.
+fn write_terms<'a>(
     segment: &Inner,
-    sources: &[MergeSource],
-    targets: &[Vec<u32>],
-    columns: &mut SegmentColumns,
-) -> Result<()> {
+    sources: &'a [MergeSource],
+    layout: &DocumentLayout,
+    length: u64,
+) -> Result<TermNumbers<'a>> {
     let file = segment.open_read(SegmentComponent::FieldNorms).map_err(Error::text)?;
     let lengths = FieldNormReaders::open(file)?.get_field(field())?;
     let mut files = InvertedIndexSerializer::open(segment)?;
-    let mut out = files.new_field(field(), columns.length, lengths).map_err(Error::text)?;
+    let mut out = files.new_field(field(), length, lengths).map_err(Error::text)?;
     let mut heads = sources.iter().map(MergeSource::head).collect::<Result<Vec<_>>>()?;
+    let mut new = vec![Vec::new(); heads.len()];
     let (mut term, mut found) = (Vec::new(), Vec::new());
-    let mut ordinal = 0;
-    while next_term(&mut heads, &mut term) {
+    let mut ordinal = 0_u32;
+    while next_term(&heads, &mut term) {
         found.clear();
-        for (head, targets) in heads.iter_mut().zip(targets) {
+        for ((head, targets), new) in heads.iter_mut().zip(&layout.targets).zip(&mut new) {
             if head.term() == Some(&term) {
                 collect_postings(head, targets, &mut found)?;
+                new.push(ordinal);
             }
         }
         if found.is_empty() {
@@ -176,16 +188,17 @@ fn write_terms(
         }
         found.sort_unstable();
         write_term(&mut out, &term, &found).map_err(Error::text)?;
-        found.iter().for_each(|(document, _)| columns.write_ordinal(*document, ordinal));
-        ordinal = u32::checked_add(ordinal, 1).ok_or_else(Error::full)?;
+        ordinal = ordinal.checked_add(1).ok_or_else(Error::full)?;
     }
     out.close().map_err(Error::text)?;
-    files.close().map_err(Error::text)
+    files.close().map_err(Error::text)?;
+    let width = ordinal_width(usize::try_from(ordinal).unwrap_or(usize::MAX));
+    Ok(TermNumbers { new, tails: heads.iter().map(TermCursor::numbers).collect(), width })
 }
 
 /// Sets `term` to the least current term of the sources; returns `false` at the end of all.
-fn next_term(heads: &mut [TermCursor<'_>], term: &mut Vec<u8>) -> bool {
-    let least = heads.iter_mut().filter_map(TermCursor::term).min();
+fn next_term(heads: &[TermCursor<'_>], term: &mut Vec<u8>) -> bool {
+    let least = heads.iter().filter_map(TermCursor::term).min();
     term.clear();
     term.extend_from_slice(least.unwrap_or_default());
     least.is_some()

@@ -52,8 +52,12 @@ mod score;
 
 mod directory;
 mod forward;
+mod page_cache;
+mod page_tag;
+mod pages;
 mod segment;
 mod segment_file;
+mod segment_store;
 
 mod deleted;
 
@@ -87,6 +91,8 @@ mod model_tests;
 #[cfg(test)]
 mod state_tests;
 #[cfg(test)]
+mod test_disk;
+#[cfg(test)]
 mod test_grains;
 #[cfg(test)]
 mod test_kit;
@@ -104,9 +110,11 @@ pub use lookup::{RARE, SeenFilter};
 pub use manifest::{MAX_LOG_POSITION_BYTES, Manifest};
 pub use matched::field_matches;
 pub use normalise::MAX_TERM_BYTES;
+pub use page_cache::PageCache;
 pub use prepared::PreparedSearch;
 pub use query::FullTextQuery;
 pub use reader::{DocumentReader, MAX_OCCURRENCES};
+pub use segment_store::{SegmentFile, SegmentFiles, SegmentOutput, SegmentStore};
 pub use settings::{ANALYSIS_VERSION, Settings};
 pub use syntax::{MAX_TERMS, MAX_WORDS};
 pub use top_hits::{Hit, HitFilter, SearchAfter};

@@ -8,9 +8,8 @@ use tantivy::DocSet;
 use tantivy::postings::{Postings as _, SegmentPostings};
 
 use super::deleted::DeletedDocs;
-use super::forward::ForwardRecord;
 use super::indexed_document::IndexedDocument;
-use super::segment::{Segment, SegmentTerm};
+use super::segment::{Segment, SegmentTerm, StoredRecord};
 use super::tail::{TailPosting, TextTail};
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
@@ -34,12 +33,12 @@ pub(super) enum TermRef {
 }
 
 /// The terms of one document.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) enum DocumentTerms<'a> {
     /// In the tail.
     Tail(&'a IndexedDocument),
     /// In a segment.
-    Segment(ForwardRecord<'a>),
+    Segment(StoredRecord),
 }
 
 /// A cursor over the documents of a term, in ascending doc id.
@@ -74,24 +73,32 @@ impl<'a> TextPart<'a> {
     /// `ERR_INTEGRITY` if there is no such document.
     pub(super) fn sequence(self, document: u32) -> Result<Sequence> {
         match self {
-            Self::Tail(tail) => tail.entry(document).map(|entry| entry.sequence),
+            Self::Tail(tail) => {
+                tail.entry(document).map(|entry| entry.sequence).ok_or_else(missing)
+            }
             Self::Segment(segment, _) => segment.sequence(document),
         }
-        .ok_or_else(missing)
     }
 
     /// The live document of a grain.
-    pub(super) fn document(self, sequence: Sequence) -> Option<u32> {
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the sequences cannot be read.
+    pub(super) fn document(self, sequence: Sequence) -> Result<Option<u32>> {
         self.document_behind(sequence, &mut 0)
     }
 
     /// Like [`document`](Self::document), for calls in ascending order of sequences: `from` starts at 0 and
     /// carries the position from call to call.
-    pub(super) fn document_behind(self, sequence: Sequence, from: &mut u32) -> Option<u32> {
+    ///
+    /// # Errors
+    /// As [`document`](Self::document).
+    pub(super) fn document_behind(self, sequence: Sequence, from: &mut u32) -> Result<Option<u32>> {
         match self {
-            Self::Tail(tail) => tail.get(sequence).map(|(slot, _)| slot),
+            Self::Tail(tail) => Ok(tail.get(sequence).map(|(slot, _)| slot)),
             Self::Segment(segment, gone) => {
-                segment.doc_id_from(sequence, from).filter(|document| !gone.contains(*document))
+                let found = segment.doc_id_from(sequence, from)?;
+                Ok(found.filter(|document| !gone.contains(*document)))
             }
         }
     }
@@ -187,7 +194,9 @@ impl DocumentTerms<'_> {
             (Self::Tail(joined), TermRef::Tail(term, _)) => {
                 joined.term(term).map_or(0, |share| share.weight)
             }
-            (Self::Segment(record), TermRef::Segment(entry)) => record.weight(entry.ordinal),
+            (Self::Segment(stored), TermRef::Segment(entry)) => {
+                stored.record().weight(entry.ordinal)
+            }
             _ => 0,
         }
     }
@@ -198,8 +207,8 @@ impl DocumentTerms<'_> {
             (Self::Tail(joined), TermRef::Tail(term, _)) => {
                 Cow::Borrowed(joined.term(term).map_or(&[], |share| &share.positions))
             }
-            (Self::Segment(record), TermRef::Segment(entry)) => {
-                Cow::Owned(record.positions(entry.ordinal))
+            (Self::Segment(stored), TermRef::Segment(entry)) => {
+                Cow::Owned(stored.record().positions(entry.ordinal))
             }
             _ => Cow::Borrowed(&[]),
         }

@@ -255,7 +255,7 @@ impl PreparedSearch<'_> {
             let mut here = Vec::new();
             for (sequence, score) in sequences.iter().zip(scores.iter_mut()) {
                 from = if ascend { from } else { 0 };
-                let document = part.document_behind(*sequence, &mut from);
+                let document = part.document_behind(*sequence, &mut from)?;
                 here.extend(document.map(|document| (document, score)));
             }
             here.sort_unstable_by_key(|(document, _)| *document);
@@ -286,7 +286,7 @@ impl PreparedSearch<'_> {
     /// `ERR_INTEGRITY` if a segment cannot be read; `ERR_TIMEOUT`.
     pub fn is_match(&self, sequence: Sequence) -> Result<bool> {
         for (at, part) in self.texts.parts().enumerate() {
-            let Some(document) = part.document(sequence) else { continue };
+            let Some(document) = part.document(sequence)? else { continue };
             for plan in &self.plans {
                 if is_match(plan, (at, part), document, &self.watch)? {
                     return Ok(true);

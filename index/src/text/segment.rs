@@ -1,4 +1,4 @@
-//! A segment: an immutable set of documents, in one run of bytes.
+//! A segment: an immutable set of documents, in one run of bytes, which lie in a file and are read by pages.
 //!
 //! Postings, dictionary and lengths are in the formats of the search library, so that its pruning can be
 //! used; beside them are the sequence and the terms of each document. Deleted documents are not its concern,
@@ -14,27 +14,50 @@ use tantivy::postings::{BlockSegmentPostings, SegmentPostings, TermInfo};
 use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{Directory, SegmentReader};
 
-use super::directory::SegmentDirectory;
+use super::directory::{Section, SegmentDirectory};
 use super::forward::ForwardRecord;
-use super::segment_file::{SECTIONS, unpack};
+use super::page_tag::{MAX_PAGE_BYTES, PageTag, TAG_BYTES};
+use super::pages::{self, SegmentBytes};
+use super::segment_file::{FOOTER_BYTES, Footer, SECTIONS};
+use super::segment_store::SegmentStore;
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
-/// The files of the library in the order of the sections; sequences, offsets and the forward index follow.
+/// The files of the library in the order of the sections; sequences, the forward index and its offsets follow.
 pub(super) const FILES: [&str; SECTIONS - 3] = ["idx", "pos", "term", "fieldnorm", "fast", "store"];
+/// About the bytes that a merge holds for a document, beside its postings and terms.
+pub(super) const MERGE_BYTES_OF_A_DOCUMENT: usize = 40;
+/// Those that the library keeps in memory while a segment is open.
+const KEPT: [&str; 2] = ["term", "fieldnorm"];
 
-/// A segment in memory.
+/// A segment that was opened.
 pub(super) struct Segment {
-    bytes: OwnedBytes,
-    documents: u32,
-    length: u64,
-    width: usize,
+    bytes: SegmentBytes,
+    footer: Footer,
+    /// The tag at its end.
+    tag: [u8; TAG_BYTES],
+    size: u64,
     reader: SegmentReader,
     inverted_index: Arc<InvertedIndexReader>,
     lengths: FieldNormReader,
-    sequences: OwnedBytes,
-    offsets: OwnedBytes,
-    forward: OwnedBytes,
+    sequences: Section,
+    offsets: Section,
+    forward: Section,
+}
+
+/// The terms of a document, as they were read.
+#[derive(Debug, Clone)]
+pub(super) struct StoredRecord {
+    bytes: OwnedBytes,
+    width: usize,
+}
+
+impl StoredRecord {
+    /// The record.
+    #[inline]
+    pub(super) fn record(&self) -> ForwardRecord<'_> {
+        ForwardRecord::read(self.bytes.as_slice(), self.width).unwrap_or_default()
+    }
 }
 
 /// A term of one segment.
@@ -74,60 +97,120 @@ pub(super) fn library_segment(
 }
 
 impl Segment {
-    /// Opens a segment. Checks every byte against the checksum, and the columns against each other.
-    /// Allocations do not grow with lengths claimed in the bytes.
+    /// Opens a segment in memory. Checks every byte.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the bytes are not a segment of this layout.
-    pub(super) fn open(bytes: Vec<u8>) -> Result<Self> {
-        let bytes = OwnedBytes::new(bytes);
-        let packed = unpack(&bytes)?;
-        let [.., sequences, offsets, forward] = &packed.sections;
-        let files = FILES.into_iter().zip(packed.sections.iter().cloned()).collect();
-        let reader =
-            SegmentReader::open(&library_segment(SegmentDirectory::new(files), packed.documents)?)?;
-        let words = reader.inverted_index(field())?;
+    pub(super) fn open_memory(bytes: Vec<u8>, tag: PageTag<'_>) -> Result<Self> {
+        Self::open(pages::open_memory(bytes, tag)?)
+    }
+
+    /// Opens a segment in a file: reads its end, its dictionary and the lengths of its documents.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if it is not a segment of this layout, or cannot be read.
+    pub(super) fn open_file(store: &SegmentStore, name: &str) -> Result<Self> {
+        Self::open(pages::open_file(store, name)?)
+    }
+
+    fn open((bytes, footer, tag): pages::Opened) -> Result<Self> {
+        let mut at = 0_usize;
+        let mut sections = Vec::with_capacity(SECTIONS);
+        for (number, size) in footer.sections.into_iter().enumerate() {
+            let size = usize::try_from(size).map_err(|_| unsound())?;
+            let is_kept = FILES.get(number).is_some_and(|name| KEPT.contains(name));
+            sections.push(Section::new(&bytes, at, size, is_kept));
+            at = at.saturating_add(size);
+        }
+        let own = sections.split_off(FILES.len());
+        let Ok([sequences, forward, offsets]) = <[Section; 3]>::try_from(own) else {
+            return Err(unsound());
+        };
+        let files = FILES.into_iter().zip(sections).collect();
+        let directory = SegmentDirectory::new(files);
+        let reader = SegmentReader::open(&library_segment(directory, footer.documents)?)?;
+        let inverted_index = reader.inverted_index(field())?;
         let lengths = reader.get_fieldnorms_reader(field())?;
+        let pages = at.div_ceil(MAX_PAGE_BYTES).saturating_mul(TAG_BYTES);
+        let size = at.saturating_add(pages).saturating_add(FOOTER_BYTES) as u64;
         let segment = Self {
-            documents: packed.documents,
-            length: packed.length,
-            width: packed.width,
-            inverted_index: words,
-            lengths,
-            reader,
-            sequences: sequences.clone(),
-            offsets: offsets.clone(),
-            forward: forward.clone(),
             bytes,
+            footer,
+            tag,
+            size,
+            reader,
+            inverted_index,
+            lengths,
+            sequences,
+            offsets,
+            forward,
         };
         if segment.is_sound() { Ok(segment) } else { Err(unsound()) }
     }
 
-    /// Returns `true` if the columns have a row for each document, in order.
+    /// Returns `true` if the columns have a row for each document.
     fn is_sound(&self) -> bool {
-        let documents = usize::try_from(self.documents).unwrap_or(usize::MAX);
-        let rows = |column: &OwnedBytes| column.len() / 8;
-        self.lengths.num_docs() == self.documents
-            && rows(&self.sequences) == documents
-            && rows(&self.offsets) == documents.saturating_add(1)
-            && column_values(&self.sequences).is_sorted_by(|a, b| a < b)
-            && column_values(&self.offsets).is_sorted()
-            && column_values(&self.offsets).last() == Some(self.forward.len() as u64)
+        let documents = usize::try_from(self.footer.documents).unwrap_or(usize::MAX);
+        let last = self.footer.documents.checked_sub(1);
+        let read = |row: Option<u32>| row.and_then(|row| self.sequences.number(row).ok());
+        let (first, last) = (read(last.map(|_| 0)), read(last));
+        self.lengths.num_docs() == self.footer.documents
+            && self.sequences.size() == documents.saturating_mul(8)
+            && self.offsets.size() == documents.saturating_add(1).saturating_mul(8)
+            && first.zip(last) == Some(self.footer.range)
+            && self.offsets.number(self.footer.documents).ok() == Some(self.forward.size() as u64)
     }
 
-    /// The bytes of the segment.
-    pub(super) fn bytes(&self) -> &[u8] {
-        self.bytes.as_slice()
+    /// The bytes of the segment, if it lies in memory.
+    pub(super) fn memory(&self) -> Option<&[u8]> {
+        match &self.bytes {
+            SegmentBytes::Memory(bytes) => Some(bytes.as_slice()),
+            SegmentBytes::File(_) => None,
+        }
+    }
+
+    /// Where the terms of documents begin.
+    #[cfg(test)]
+    pub(super) fn forward_start(&self) -> usize {
+        let before = self.footer.sections.iter().take(FILES.len() + 1);
+        usize::try_from(before.sum::<u64>()).unwrap()
+    }
+
+    /// The bytes of its file.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The bytes it takes in memory, beside pages in the cache.
+    pub(super) fn resident(&self) -> u64 {
+        let kept = FILES.iter().zip(self.footer.sections);
+        let kept = kept.filter(|(name, _)| KEPT.contains(name)).map(|(_, size)| size);
+        let in_file = self.memory().is_none();
+        let kept: u64 = kept.filter(|_| in_file).sum();
+        kept.saturating_add(self.bytes.resident() as u64)
+    }
+
+    /// About the bytes that a merge of it holds: its postings and dictionary once more, and columns.
+    pub(super) fn merge_bytes(&self) -> usize {
+        let [postings, _, terms, ..] = self.footer.sections;
+        let files = usize::try_from(postings.saturating_add(terms)).unwrap_or(usize::MAX);
+        let documents = usize::try_from(self.footer.documents).unwrap_or(usize::MAX);
+        files.saturating_add(documents.saturating_mul(MERGE_BYTES_OF_A_DOCUMENT))
+    }
+
+    /// The tag at the end of its file.
+    pub(super) fn tag(&self) -> [u8; TAG_BYTES] {
+        self.tag
     }
 
     /// The number of documents, deleted ones included.
     pub(super) fn documents(&self) -> u32 {
-        self.documents
+        self.footer.documents
     }
 
     /// The sum of the lengths of its documents.
     pub(super) fn length(&self) -> u64 {
-        self.length
+        self.footer.length
     }
 
     /// The segment reader of the library.
@@ -141,14 +224,29 @@ impl Segment {
     }
 
     /// The doc id of a grain.
-    pub(super) fn doc_id(&self, sequence: Sequence) -> Option<u32> {
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the sequences cannot be read.
+    pub(super) fn doc_id(&self, sequence: Sequence) -> Result<Option<u32>> {
         self.doc_id_from(sequence, &mut 0)
     }
 
     /// The doc id of a grain at or after `from`, by galloping search. `from` is advanced to the first doc id
     /// for later grains, so that ascending look-ups share the work.
-    pub(super) fn doc_id_from(&self, sequence: Sequence, from: &mut u32) -> Option<u32> {
-        let (mut low, mut high, mut step) = (*from, self.documents, 1_u32);
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the sequences cannot be read.
+    pub(super) fn doc_id_from(&self, sequence: Sequence, from: &mut u32) -> Result<Option<u32>> {
+        let (first, last) = self.footer.range;
+        let Some(ahead) = sequence.get().checked_sub(first).filter(|_| sequence.get() <= last)
+        else {
+            return Ok(None);
+        };
+        if self.is_dense() {
+            *from = u32::try_from(ahead).map_err(|_| unsound())?;
+            return Ok(Some(*from));
+        }
+        let (mut low, mut high, mut step) = (*from, self.footer.documents, 1_u32);
         while let Some(ahead) = low.checked_add(step).filter(|ahead| *ahead < high) {
             if self.sequence(ahead)? > sequence {
                 high = ahead;
@@ -156,21 +254,37 @@ impl Segment {
             }
             (low, step) = (ahead, step.saturating_mul(2));
         }
+        let mut found = None;
         while low < high {
             let middle = low.midpoint(high);
             match self.sequence(middle)?.cmp(&sequence) {
                 Ordering::Less => low = middle + 1,
-                Ordering::Equal => (low, high) = (middle, middle),
+                Ordering::Equal => {
+                    found = Some(middle);
+                    (low, high) = (middle, middle);
+                }
                 Ordering::Greater => high = middle,
             }
         }
         *from = low;
-        (self.sequence(low)? == sequence).then_some(low)
+        Ok(found)
     }
 
     /// The sequence of a document.
-    pub(super) fn sequence(&self, document: u32) -> Option<Sequence> {
-        column_value(&self.sequences, document).map(Sequence::new)
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if there is no such document, or it cannot be read.
+    pub(super) fn sequence(&self, document: u32) -> Result<Sequence> {
+        if self.is_dense() && document < self.footer.documents {
+            return Ok(Sequence::new(self.footer.range.0.saturating_add(document.into())));
+        }
+        self.sequences.number(document).map(Sequence::new)
+    }
+
+    /// Returns `true` if no sequence between the first and the last is missing.
+    fn is_dense(&self) -> bool {
+        let (first, last) = self.footer.range;
+        last.saturating_sub(first) == u64::from(self.footer.documents).saturating_sub(1)
     }
 
     /// The length code of a document.
@@ -183,14 +297,14 @@ impl Segment {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if there is no such document, or its record is malformed.
-    pub(super) fn record(&self, document: u32) -> Result<ForwardRecord<'_>> {
-        let read = || {
-            let start = usize::try_from(column_value(&self.offsets, document)?).ok()?;
-            let end =
-                usize::try_from(column_value(&self.offsets, document.checked_add(1)?)?).ok()?;
-            ForwardRecord::read(self.forward.as_slice().get(start..end)?, self.width)
-        };
-        read().ok_or_else(unsound)
+    pub(super) fn record(&self, document: u32) -> Result<StoredRecord> {
+        let [start, end] = self.offsets.numbers(document)?;
+        let place = |at: u64| usize::try_from(at).ok();
+        let range = place(start).zip(place(end)).filter(|(start, end)| start <= end);
+        let (start, end) = range.ok_or_else(unsound)?;
+        let (bytes, width) = (self.forward.read(start..end)?, self.footer.width);
+        ForwardRecord::read(bytes.as_slice(), width).ok_or_else(unsound)?;
+        Ok(StoredRecord { bytes, width })
     }
 
     /// Looks up a term, which may have deleted documents only.
@@ -226,22 +340,10 @@ impl Segment {
 
 impl std::fmt::Debug for Segment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Segment").field("documents", &self.documents).finish_non_exhaustive()
+        f.debug_struct("Segment").field("documents", &self.footer.documents).finish_non_exhaustive()
     }
 }
 
 fn unsound() -> Error {
     Error::integrity("a segment of the full text contradicts itself")
-}
-
-/// A row of a column of 8-byte numbers.
-fn column_value(column: &OwnedBytes, row: u32) -> Option<u64> {
-    let at = usize::try_from(row).ok()?.checked_mul(8)?;
-    let bytes = column.as_slice().get(at..)?.first_chunk::<8>()?;
-    Some(u64::from_be_bytes(*bytes))
-}
-
-fn column_values(column: &OwnedBytes) -> impl Iterator<Item = u64> {
-    let (rows, _) = column.as_slice().as_chunks::<8>();
-    rows.iter().map(|row| u64::from_be_bytes(*row))
 }

@@ -1,14 +1,13 @@
 //! The sources of a merge: segments with their deleted documents, and the tail. All are read alike: documents
 //! by sequence, terms in order. Knows nothing of the output.
 
-use std::iter::Peekable;
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::vec::IntoIter;
 
 use tantivy::termdict::TermStreamer;
 
 use super::deleted::DeletedDocs;
-use super::forward::{ForwardRecord, encode_positions};
+use super::forward::encode_positions;
 use super::score::length_code;
 use super::segment::Segment;
 use super::tail::{TailPosting, TextTail};
@@ -24,16 +23,19 @@ pub(super) enum MergeSource {
     Segment(Arc<Segment>, DeletedDocs),
 }
 
-/// The data of a document beside its term ordinals.
+/// The terms of a document.
 #[derive(Debug)]
 pub(super) struct DocumentData {
-    /// The weights of its terms, in their order.
+    /// The numbers of its terms among those of the source, ascending.
+    pub(super) ordinals: Vec<u32>,
+    /// Their weights.
     pub(super) weights: Vec<u8>,
     /// The positions of its terms, encoded as in a record.
     pub(super) position_bytes: Vec<u8>,
-    /// The code of its length.
-    pub(super) code: u8,
 }
+
+/// The numbers of the terms of a tail among all its terms in order.
+pub(super) type TailOrdinals<'a> = HashMap<&'a str, u32>;
 
 impl MergeSource {
     /// The upper bound of its doc ids, exclusive.
@@ -41,14 +43,6 @@ impl MergeSource {
         match self {
             Self::Tail(tail) => tail.end(),
             Self::Segment(segment, _) => segment.documents(),
-        }
-    }
-
-    /// The number of terms, deleted ones included.
-    pub(super) fn terms(&self) -> usize {
-        match self {
-            Self::Tail(tail) => tail.term_count(),
-            Self::Segment(segment, _) => segment.inverted_index().terms().num_terms(),
         }
     }
 
@@ -60,31 +54,48 @@ impl MergeSource {
             }
             Self::Segment(segment, gone) => (0..segment.documents())
                 .filter(|document| !gone.contains(*document))
-                .map(|document| {
-                    let sequence = segment.sequence(document);
-                    Ok((sequence.ok_or_else(unreadable)?, document))
-                })
+                .map(|document| Ok((segment.sequence(document)?, document)))
                 .collect(),
         }
     }
 
-    /// The data of a document beside its term ordinals.
-    pub(super) fn kept(&self, document: u32) -> Result<DocumentData> {
+    /// The sum of the lengths of the live documents.
+    pub(super) fn length(&self) -> u64 {
+        match self {
+            Self::Tail(tail) => tail.collection_stats().total_length,
+            Self::Segment(segment, gone) => segment.length().saturating_sub(gone.length()),
+        }
+    }
+
+    /// The length code of a document.
+    pub(super) fn code(&self, document: u32) -> u8 {
         match self {
             Self::Tail(tail) => {
-                let joined = &tail.entry(document).ok_or_else(unreadable)?.joined;
+                tail.entry(document).map_or(0, |entry| length_code(entry.joined.length()))
+            }
+            Self::Segment(segment, _) => segment.length_code(document),
+        }
+    }
+
+    /// The terms of a document. `numbers` are those of the terms of a tail.
+    pub(super) fn kept(&self, document: u32, numbers: &TailOrdinals<'_>) -> Result<DocumentData> {
+        match self {
+            Self::Tail(tail) => {
+                let terms = tail.entry(document).ok_or_else(unreadable)?.joined.terms();
+                let ordinals = terms.iter().map(|share| numbers.get(&*share.term).copied());
                 Ok(DocumentData {
-                    weights: joined.terms().iter().map(|share| share.weight).collect(),
-                    position_bytes: encode_positions(joined.terms()),
-                    code: length_code(joined.length()),
+                    ordinals: ordinals.collect::<Option<_>>().ok_or_else(unreadable)?,
+                    weights: terms.iter().map(|share| share.weight).collect(),
+                    position_bytes: encode_positions(terms),
                 })
             }
             Self::Segment(segment, _) => {
-                let record: ForwardRecord<'_> = segment.record(document)?;
+                let stored = segment.record(document)?;
+                let record = stored.record();
                 Ok(DocumentData {
+                    ordinals: record.ordinals().collect(),
                     weights: record.weights().to_vec(),
                     position_bytes: record.position_bytes().to_vec(),
-                    code: segment.length_code(document),
                 })
             }
         }
@@ -96,7 +107,7 @@ impl MergeSource {
             Self::Tail(tail) => {
                 let mut terms: Vec<_> = tail.terms().collect();
                 terms.sort_unstable_by_key(|(term, _)| *term);
-                Ok(TermCursor::Tail(terms.into_iter().peekable()))
+                Ok(TermCursor::Tail(terms, 0))
             }
             Self::Segment(segment, _) => {
                 let mut stream = segment.inverted_index().terms().stream().map_err(Error::text)?;
@@ -108,12 +119,12 @@ impl MergeSource {
 }
 
 /// The terms of a tail, sorted, with their documents.
-type TailTerms<'a> = IntoIter<(&'a Arc<str>, &'a Arc<Vec<TailPosting>>)>;
+type TailTerms<'a> = Vec<(&'a Arc<str>, &'a Arc<Vec<TailPosting>>)>;
 
 /// A cursor over the terms of one source.
 pub(super) enum TermCursor<'a> {
-    /// Over a tail.
-    Tail(Peekable<TailTerms<'a>>),
+    /// Over a tail: the terms, and how many are behind the cursor.
+    Tail(TailTerms<'a>, usize),
     /// Over a segment.
     Segment {
         /// The segment.
@@ -125,11 +136,11 @@ pub(super) enum TermCursor<'a> {
     },
 }
 
-impl TermCursor<'_> {
+impl<'a> TermCursor<'a> {
     /// The current term; `None` after the last.
-    pub(super) fn term(&mut self) -> Option<&[u8]> {
+    pub(super) fn term(&self) -> Option<&[u8]> {
         match self {
-            Self::Tail(terms) => terms.peek().map(|(term, _)| term.as_bytes()),
+            Self::Tail(terms, at) => terms.get(*at).map(|(term, _)| term.as_bytes()),
             Self::Segment { stream, more, .. } => more.then(|| stream.key()),
         }
     }
@@ -137,18 +148,24 @@ impl TermCursor<'_> {
     /// Moves to the next term.
     pub(super) fn advance(&mut self) {
         match self {
-            Self::Tail(terms) => {
-                terms.next();
-            }
+            Self::Tail(_, at) => *at = at.saturating_add(1),
             Self::Segment { stream, more, .. } => *more = stream.advance(),
+        }
+    }
+
+    /// The numbers of the terms of a tail.
+    pub(super) fn numbers(&self) -> TailOrdinals<'a> {
+        match self {
+            Self::Tail(terms, _) => terms.iter().map(|(term, _)| &***term).zip(0..).collect(),
+            Self::Segment { .. } => HashMap::new(),
         }
     }
 
     /// Visits the documents of the current term, with weights.
     pub(super) fn documents(&mut self, visit: &mut dyn FnMut(u32, u8)) -> Result<()> {
         match self {
-            Self::Tail(terms) => {
-                let postings = terms.peek().map(|(_, postings)| postings.as_slice());
+            Self::Tail(terms, at) => {
+                let postings = terms.get(*at).map(|(_, postings)| postings.as_slice());
                 for posting in postings.unwrap_or_default() {
                     visit(posting.slot, posting.weight);
                 }

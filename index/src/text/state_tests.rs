@@ -1,7 +1,9 @@
 //! Tests of states: erased terms leave the bytes, damage is detected, folds of another state are refused.
 
 use super::clause::{Occur, TermMatch};
+use super::page_tag::{MAX_PAGE_BYTES, TAG_BYTES, checksum};
 use super::segment::Segment;
+use super::segment_file::{FOOTER_BYTES, FOOTER_PAGE};
 use super::test_kit::*;
 use super::{InvertedIndex, MAX_TAIL_DOCUMENTS, MAX_TAIL_SIZE, Manifest};
 use crate::error::{Error, ErrorKind, Result};
@@ -10,7 +12,7 @@ use crate::posting::Sequence;
 /// Returns `true` if a term is in any of the files.
 fn holds(store: &Store, term: &str) -> bool {
     store.files.values().any(|file| {
-        let segment = Segment::open(file.clone()).unwrap();
+        let segment = Segment::open_memory(file.clone(), &checksum).unwrap();
         segment.find_term(term).unwrap().is_some()
     })
 }
@@ -160,16 +162,95 @@ fn every_flipped_byte_and_every_cut_of_the_files_is_found() {
 }
 
 #[test]
+fn damage_in_a_file_is_found_by_who_reads_there_and_declares_the_index_failed() {
+    let mut store = small();
+    store.fold(Vec::new());
+    store.reopen();
+    assert_eq!(store.ask(&any(&["same"]), 99, None, |_| true).len(), 40);
+    let (held, most) = (store.cache.bytes(), store.cache.capacity());
+    assert!(held > 0 && held <= most, "{held} {most}");
+    store.cache.clear();
+    assert_eq!(store.cache.bytes(), 0);
+    let name = store.texts.file_names()[0].clone();
+    let segment = store.files.values().next().unwrap();
+    let segment = Segment::open_memory(segment.clone(), &checksum).unwrap();
+    let forward = segment.forward_start() + 100;
+    store.disk.files.lock().unwrap().get_mut(&name).unwrap()[forward] ^= 1;
+    store.reopen();
+    assert!(!store.texts.has_failed());
+    let mut judge = |sequence: Sequence| Ok(Some(address(sequence.get())));
+    let asked = any(&["same", "own0", "own1", "words"]);
+    let found = store.texts.prepare(&asked).and_then(|asked| asked.search(9, None, &mut judge));
+    assert_eq!(found.unwrap_err().kind(), ErrorKind::Integrity);
+    assert!(store.texts.has_failed());
+}
+
+#[test]
+fn a_segment_that_is_read_much_is_kept_whole_where_there_is_room() {
+    let mut store = small();
+    for sequence in 40..2_000 {
+        let own = format!("own{sequence}");
+        store.set(sequence, words(&["same", &own, "words"], 2));
+    }
+    store.fold(Vec::new());
+    let size = usize::try_from(store.texts.stats().bytes).unwrap();
+    assert!(size > 16 * MAX_PAGE_BYTES, "{size}");
+    let read = |store: &Store| {
+        for own in (0..2_000).step_by(50) {
+            assert_eq!(store.ask(&any(&[&format!("own{own}")]), 9, None, |_| true).len(), 1);
+        }
+        store.cache.bytes()
+    };
+    store.reopen();
+    assert!(read(&store) <= 4 * MAX_PAGE_BYTES);
+    store.cache.set_capacity(2 * size);
+    store.reopen();
+    let whole = read(&store);
+    assert!(whole > size / 5 * 4 && whole <= size, "{whole} of {size}");
+    // What is whole takes no room of pages, and a second one does not fit beside it.
+    store.cache.set_capacity(whole + 2 * MAX_PAGE_BYTES);
+    let first = store.texts.clone();
+    store.reopen();
+    let both = read(&store);
+    assert!(both > whole && both <= store.cache.capacity(), "{both} of {whole}");
+    drop(first);
+    store.texts = Store::new().texts;
+    assert_eq!(store.cache.bytes(), 0);
+}
+
+#[test]
+fn where_no_file_can_be_written_a_segment_is_made_in_memory() {
+    let mut store = small();
+    store.disk.full.store(true, std::sync::atomic::Ordering::Relaxed);
+    store.fold(Vec::new());
+    let name = store.texts.file_names()[0].clone();
+    assert!(store.texts.file(&name).is_some() && store.disk.files.lock().unwrap().is_empty());
+    store.check(&any(&["own3", "same"]));
+    store.disk.full.store(false, std::sync::atomic::Ordering::Relaxed);
+    store.set(70, words(&["same", "late"], 1));
+    store.fold(Vec::new());
+    let resident = store.texts.stats().resident;
+    assert!(resident < store.texts.stats().bytes, "{:?}", store.texts.stats());
+    store.check(&any(&["own3", "same", "late"]));
+}
+
+#[test]
 fn headers_that_lie_under_a_true_checksum_are_found_without_large_allocations() {
     let mut store = small();
     store.fold(Vec::new());
     let file = store.files.values().next().unwrap().clone();
-    for at in 0..96 {
-        let mut lying = file[..file.len() - 4].to_vec();
-        lying[at] ^= 0xff;
-        lying.extend(crc32fast::hash(&lying).to_be_bytes());
+    let segment = Segment::open_memory(file.clone(), &checksum).unwrap();
+    let body = usize::try_from(segment.size()).unwrap() - FOOTER_BYTES;
+    let body = body / (MAX_PAGE_BYTES + TAG_BYTES) * MAX_PAGE_BYTES
+        + (body % (MAX_PAGE_BYTES + TAG_BYTES)).saturating_sub(TAG_BYTES);
+    for at in 0..FOOTER_BYTES - TAG_BYTES {
+        let mut lying = file[..file.len() - TAG_BYTES].to_vec();
+        let footer = file.len() - FOOTER_BYTES;
+        lying[footer + at] ^= 0xff;
+        lying.extend(checksum(FOOTER_PAGE, &lying[body..]));
         // The sum of the lengths is the only value that no other byte of the file confirms.
-        assert_eq!(Segment::open(lying).is_err(), !(16..24).contains(&at), "{at}");
+        let opened = Segment::open_memory(lying, &checksum);
+        assert_eq!(opened.is_err(), !(16..24).contains(&at), "{at}");
     }
 }
 

@@ -130,11 +130,6 @@ impl TextTail {
         self.terms.get_key_value(term)
     }
 
-    /// The number of terms.
-    pub(super) fn term_count(&self) -> usize {
-        self.terms.len()
-    }
-
     /// The terms with their postings, unordered.
     pub(super) fn terms(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Vec<TailPosting>>)> {
         self.terms.iter()

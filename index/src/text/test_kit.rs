@@ -3,14 +3,17 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::clause::{Clause, Occur, TermMatch};
 use super::document::{Document, DocumentTerm};
 use super::indexed_document::IndexedDocument;
 use super::inverted_index::InvertedIndex;
+use super::page_tag::MAX_PAGE_BYTES;
 use super::query::FullTextQuery;
 use super::score::{CollectionStats, K1, LengthNorms, idf, length_code};
-use super::{Hit, MAX_EXPANSIONS, Manifest, SearchAfter};
+use super::test_disk::MemoryDisk;
+use super::{Hit, MAX_EXPANSIONS, Manifest, PageCache, SearchAfter};
 use crate::posting::Sequence;
 
 /// A document of these words in this order, each of the same weight.
@@ -61,16 +64,23 @@ pub(super) struct Store {
     pub(super) log: Vec<Change>,
     pub(super) files: BTreeMap<String, Vec<u8>>,
     pub(super) manifest: Option<Vec<u8>>,
+    pub(super) disk: Arc<MemoryDisk>,
+    pub(super) cache: Arc<PageCache>,
 }
 
 impl Store {
     pub(super) fn new() -> Self {
+        let disk: Arc<MemoryDisk> = Arc::default();
+        // A few pages, so that most reads find another page there.
+        let cache = Arc::new(PageCache::new(4 * MAX_PAGE_BYTES));
         Self {
-            texts: InvertedIndex::new(1).unwrap(),
+            texts: InvertedIndex::with_store(1, disk.store(&cache)).unwrap(),
             live: BTreeMap::new(),
             log: Vec::new(),
             files: BTreeMap::new(),
             manifest: None,
+            disk,
+            cache,
         }
     }
 
@@ -98,7 +108,8 @@ impl Store {
         meanwhile.into_iter().for_each(|change| self.apply(change));
         let saving = self.texts.adopt(fold.run().unwrap()).unwrap();
         if let Some(name) = saving.write {
-            let bytes = self.texts.file(&name).unwrap().to_vec();
+            let written = || self.disk.files.lock().unwrap().get(&name).cloned();
+            let bytes = self.texts.file(&name).map_or_else(|| written().unwrap(), <[u8]>::to_vec);
             self.files.insert(name, bytes);
         }
         saving.remove.iter().for_each(|name| assert!(self.files.remove(name).is_some()));
@@ -113,8 +124,7 @@ impl Store {
         let Some(manifest) = &self.manifest else { return };
         let manifest = Manifest::decode(manifest).unwrap();
         let from = u64::from_le_bytes(manifest.log_position().try_into().unwrap());
-        self.texts =
-            InvertedIndex::open(&manifest, &mut |name| Ok(self.files[name].clone())).unwrap();
+        self.texts = InvertedIndex::open_files(&manifest, &self.disk.store(&self.cache)).unwrap();
         for change in &self.log[usize::try_from(from).unwrap()..] {
             set(&mut self.texts, change);
         }

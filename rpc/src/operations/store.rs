@@ -44,6 +44,7 @@ pub(crate) struct Open {
     reviewers: Few<String, MAX_NAMES>,
     audit_reads: Option<bool>,
     count_access: Option<bool>,
+    memory_bytes: Option<usize>,
     #[serde(default)]
     languages: Few<Formed<Spoken>, MAX_NAMES>,
     embedder: Option<Formed<Maker>>,
@@ -111,6 +112,9 @@ impl Open {
         }
         if let Some(count) = self.count_access {
             options = options.count_access(count);
+        }
+        if let Some(bytes) = self.memory_bytes {
+            options = options.memory_bytes(bytes);
         }
         if let Some(operator) = self.operator {
             options = options.operator(operator);

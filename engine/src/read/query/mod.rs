@@ -212,6 +212,10 @@ impl Session {
     }
 
     fn page(&self, view: &View, query: &Query, page: &PageOptions) -> Result<QueryPage> {
+        view.retry_text(|| self.try_page(view, query, page), || true)
+    }
+
+    fn try_page(&self, view: &View, query: &Query, page: &PageOptions) -> Result<QueryPage> {
         let resume = |cursor| open_cursor(self, view, query, cursor);
         let resumed = page.cursor.as_ref().map(resume).transpose()?;
         let (after, total) = match resumed {

@@ -22,9 +22,9 @@ use crate::state::view::View;
 /// Unread grains from which they are read on two threads.
 const MIN_PARALLEL_GRAINS: usize = 64;
 /// Most documents in the cache, kept because a neighbouring turn may take terms from them, and most terms and
-/// positions they have together: about 50 MB if every term were distinct.
-const MAX_CACHED_DOCUMENTS: usize = 8192;
-const MAX_CACHED_SIZE: usize = 1 << 19;
+/// positions they have together: about 25 MB if every term were distinct.
+const MAX_CACHED_DOCUMENTS: usize = 2048;
+const MAX_CACHED_SIZE: usize = 1 << 18;
 
 /// Progress of a full text in following the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -177,6 +177,11 @@ impl TextIndexPosition {
 }
 
 impl DocumentCache {
+    /// Terms and positions of the cached documents.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
     /// Reads many grains into the cache on two threads.
     fn read_ahead(
         &mut self,

@@ -18,19 +18,23 @@ mod turns;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Instant;
 
 use grainstore_cal::{CancelHandle, StopReason};
 use grainstore_index::Sequence;
-use grainstore_index::text::{ANALYSIS_VERSION, FoldJob, InvertedIndex, Manifest, TextStats};
+use grainstore_index::text::{
+    ANALYSIS_VERSION, FoldJob, InvertedIndex, Manifest, PageCache, SegmentStore, TextStats,
+};
 use sha2::{Digest, Sha256};
 
 use self::indexing::{DocumentCache, StepLimits, TextIndexPosition};
 use crate::base::error::{Error, Result, catch_storage_panic};
+use crate::base::memory::MemoryBudget;
 use crate::base::sync::{Mutex, MutexGuard};
 use crate::disk::derived_files::DerivedFiles;
+use crate::disk::segment_files::TextFiles;
 use crate::disk::vault::Vault;
 use crate::state::follower::Follower;
 use crate::state::view::View;
@@ -45,6 +49,8 @@ const TURNS_VERSION: u32 = 2;
 /// Most grains, and bytes of them, that are indexed in one step, while searches wait for the lock. A first
 /// grain that is larger than the bytes is still taken.
 const STEP_LIMITS: StepLimits = StepLimits { grains: 512, bytes: 4 << 20 };
+/// About the bytes of a term or a position in a document in memory.
+const BYTES_OF_A_TERM: usize = 48;
 /// Grains the full text may fall behind before the writer thread helps.
 const MAX_LAG_GRAINS: u64 = 16_384;
 /// Unsaved documents from which a closing store saves the full text: indexing fewer again is faster than
@@ -54,19 +60,30 @@ const MIN_SAVED_DOCUMENTS: u64 = 64;
 /// The full text of a store.
 #[derive(Debug)]
 pub(crate) struct TextIndex {
-    /// `None` for a store in memory.
+    /// `None` for a store in memory, whose segments lie in memory.
     files: Option<DerivedFiles>,
+    /// The pages of segments that are in memory.
+    cache: Arc<PageCache>,
+    memory: MemoryBudget,
     settings: TextSettings,
     state: Mutex<TextIndexState>,
-    /// Held while files are written, so that one save runs at a time. Taken before `state`.
+    /// Held while files are written, so that one fold or save runs at a time. Taken before `state`.
     saving: Mutex<()>,
     progress: WriterLag,
+    /// About the bytes that a fold holds now.
+    folding: AtomicUsize,
 }
 
 /// The state of a full text.
 #[derive(Debug)]
 pub(crate) struct TextIndexStatus {
     pub(crate) texts: TextStats,
+    /// Bytes of pages of segments in memory.
+    pub(crate) cached: usize,
+    /// About the bytes of the tail and of documents read lately.
+    pub(crate) tail_bytes: usize,
+    /// About the bytes that a fold holds now.
+    pub(crate) folding: usize,
     /// Grains of the log it has not followed yet.
     pub(crate) behind: u64,
     /// Reason it was rebuilt since the store was opened, if it was.
@@ -87,6 +104,8 @@ struct WriterLag {
 struct TextIndexState {
     /// Loaded from disk on first use.
     texts: Option<InvertedIndex>,
+    /// The files of its segments.
+    store: SegmentStore,
     at: TextIndexPosition,
     cache: DocumentCache,
     /// Documents that changed since the last save.
@@ -103,11 +122,18 @@ struct TextIndexState {
 
 impl TextIndex {
     /// The full text of the store in a directory, not loaded yet.
-    pub(crate) fn new(store: Option<&Path>, wording: TextSettings, vault: &Vault) -> Self {
+    pub(crate) fn new(
+        store: Option<&Path>,
+        wording: TextSettings,
+        vault: &Vault,
+        memory: MemoryBudget,
+    ) -> Self {
         let state = TextIndexState::default();
         let files = store.map(|store| DerivedFiles::new(store, "text", ".seg").bound_by(vault));
         let (state, saving) = (Mutex::new(state), Mutex::new(()));
-        Self { files, settings: wording, state, saving, progress: WriterLag::default() }
+        let cache = Arc::new(PageCache::new(memory.text_cache(0)));
+        let (progress, folding) = (WriterLag::default(), AtomicUsize::new(0));
+        Self { files, cache, memory, settings: wording, state, saving, progress, folding }
     }
 
     pub(crate) fn settings(&self) -> &TextSettings {
@@ -119,14 +145,19 @@ impl TextIndex {
     /// # Errors
     /// `ERR_INTEGRITY` if the log or the index cannot be read; `ERR_IO`.
     pub(crate) fn of(&self, view: &View, cancel: &CancelHandle) -> Result<Option<InvertedIndex>> {
-        let mut state = self.lock();
-        while !self.follow_step(&mut state, view)? {
+        loop {
+            let mut state = self.lock();
+            if self.follow_step(&mut state, view)? {
+                return state.loaded().cloned().map(Some);
+            }
             if cancel.stop_reason() == Some(StopReason::Cancelled) {
                 return Ok(None);
             }
-            self.fold_overfull_tail(&mut state, view)?;
+            if self.is_overfull(&state)? {
+                drop(state);
+                self.fold(view, false)?;
+            }
         }
-        state.loaded().cloned().map(Some)
     }
 
     /// Status of the full text as it is now, without following the view any further.
@@ -137,7 +168,10 @@ impl TextIndex {
         let mut state = self.lock();
         self.load(&mut state, view)?;
         Ok(TextIndexStatus {
+            tail_bytes: self.tail_bytes(&state)?,
+            folding: self.folding.load(Ordering::Relaxed),
             texts: state.loaded()?.stats(),
+            cached: self.cache.bytes(),
             behind: state.at.behind(view)?,
             rebuilt: state.rebuilt.clone(),
         })
@@ -148,7 +182,7 @@ impl TextIndex {
     /// # Errors
     /// As [`TextIndex::of`]; `ERR_IO` if it cannot be saved.
     pub(crate) fn rebuild(&self, view: &View) -> Result<()> {
-        self.lock().start_anew(self.analysis_hash())?;
+        self.start_anew(&mut self.lock(), self.segment_store())?;
         self.of(view, &CancelHandle::new())?;
         self.save(view)
     }
@@ -170,7 +204,9 @@ impl TextIndex {
         let mut state = self.lock();
         let epoch = state.epoch.saturating_add(1);
         let rebuilt = state.rebuilt.take();
+        state.store.fail();
         *state = TextIndexState { epoch, rebuilt, ..TextIndexState::default() };
+        self.cache.clear();
         self.files.as_ref().map_or(Ok(()), DerivedFiles::shred)
     }
 
@@ -198,31 +234,72 @@ impl TextIndex {
         Ok(false)
     }
 
-    /// Restarts after damage, and counts all grains of the view as debt.
+    /// Restarts after damage, and counts all grains of the view as debt. After a second time the full text stays in
+    /// memory until the store is opened again: somebody changes its files.
     fn restart_after(&self, state: &mut TextIndexState, error: &Error, view: &View) -> Result<()> {
-        state.give_up(error, self.analysis_hash())?;
+        let again = state.rebuilt.is_some();
+        if again && state.store.is_in_memory() {
+            return Err(error.clone());
+        }
+        let store = self.segment_store();
+        self.start_anew(state, if again { store.in_memory() } else { store })?;
+        state.rebuilt = Some(error.to_string());
         self.progress.reset(state.at.sequence, state.at.behind(view)?);
         Ok(())
     }
 
-    /// Folds a tail that is too long for a search to scan.
-    fn fold_overfull_tail(&self, state: &mut TextIndexState, view: &View) -> Result<()> {
-        if !state.loaded()?.stats().is_tail_overfull() || !state.at.is_covered_by(view)? {
-            return Ok(());
-        }
-        let fold = state.freeze(view)?;
-        let folded = fold.run()?;
-        state.loaded_mut()?.adopt(folded)?;
+    /// Begins an empty full text.
+    fn start_anew(&self, state: &mut TextIndexState, store: SegmentStore) -> Result<()> {
+        state.store.fail();
+        state.store = store;
+        state.texts = Some(InvertedIndex::with_store(self.analysis_hash(), state.store.clone())?);
+        state.at = TextIndexPosition::default();
+        state.unsaved = 0;
+        state.on_disk.clear();
+        state.epoch = state.epoch.saturating_add(1);
         Ok(())
+    }
+
+    /// Has the cache of pages give way to what grows with the data.
+    fn size_cache(&self, state: &TextIndexState, view: &View) -> Result<()> {
+        let resident = usize::try_from(state.loaded()?.stats().resident).unwrap_or(usize::MAX);
+        let growing = resident.saturating_add(view.index().stats()?.run_bytes);
+        self.cache.set_capacity(self.memory.text_cache(growing));
+        Ok(())
+    }
+
+    /// Returns `true` if a tail is so many times as large as one that is to be folded.
+    fn is_full(&self, texts: &TextStats, times: usize) -> bool {
+        let size = usize::try_from(texts.tail_size).unwrap_or(usize::MAX);
+        size.saturating_mul(BYTES_OF_A_TERM) >= self.memory.tail().saturating_mul(times)
+            || if times == 1 { texts.is_tail_full() } else { texts.is_tail_overfull() }
+    }
+
+    fn is_overfull(&self, state: &TextIndexState) -> Result<bool> {
+        Ok(self.is_full(&state.loaded()?.stats(), 2))
+    }
+
+    /// About the bytes of what is in memory only.
+    fn tail_bytes(&self, state: &TextIndexState) -> Result<usize> {
+        let tail = usize::try_from(state.loaded()?.stats().tail_size).unwrap_or(usize::MAX);
+        Ok(tail.saturating_add(state.cache.size()).saturating_mul(BYTES_OF_A_TERM))
+    }
+
+    fn segment_store(&self) -> SegmentStore {
+        self.files.as_ref().map_or_else(SegmentStore::default, |files| {
+            SegmentStore::new(Arc::new(TextFiles::new(files)), Arc::clone(&self.cache))
+        })
     }
 
     /// Folds the tail if it is full, or also a short one if `even_short`; searches go on meanwhile. Returns
     /// `true` if a fold was run.
     fn fold(&self, view: &View, even_short: bool) -> Result<bool> {
+        // The file of the new segment is written by the fold.
+        let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let fold = {
             let mut state = self.lock();
             let Some(texts) = &state.texts else { return Ok(false) };
-            let is_full = texts.stats().is_tail_full();
+            let is_full = self.is_full(&texts.stats(), 1);
             // An older view cannot say where the full text stands: a caller with a newer view has been here.
             if (!is_full && !even_short) || !state.at.is_covered_by(view)? {
                 return Ok(false);
@@ -230,12 +307,19 @@ impl TextIndex {
             (state.freeze(view)?, state.epoch)
         };
         let (fold, epoch) = fold;
-        let folded = catch_storage_panic(|| Ok(fold.run()?))?;
+        self.folding.store(fold.memory(), Ordering::Relaxed);
+        let folded = catch_storage_panic(|| Ok(fold.run()?));
+        self.folding.store(0, Ordering::Relaxed);
         let mut state = self.lock();
-        if state.epoch == epoch {
-            // A concurrent fold may have been adopted first, which serves as well.
-            let _ = state.loaded_mut()?.adopt(folded);
+        if state.epoch != epoch {
+            return Ok(true);
         }
+        let adopted = folded.and_then(|folded| Ok(state.loaded_mut()?.adopt(folded)?));
+        match adopted {
+            Err(error) if error.is_integrity() => self.restart_after(&mut state, &error, view)?,
+            adopted => drop(adopted?),
+        }
+        self.size_cache(&state, view)?;
         Ok(true)
     }
 
@@ -259,8 +343,10 @@ impl TextIndex {
         };
         let names: BTreeSet<String> = texts.file_names().into_iter().collect();
         let new = names.difference(&there);
-        let new = new.filter_map(|name| Some((name.as_str(), texts.file(name)?)));
-        files.save(&new.collect::<Vec<_>>(), &texts.manifest(), &names)?;
+        for (name, bytes) in new.filter_map(|name| Some((name.as_str(), texts.file(name)?))) {
+            TextFiles::new(files).write(name, bytes)?;
+        }
+        files.save(&[], &texts.manifest(), &names)?;
         let mut state = self.lock();
         state.unsaved = state.unsaved.saturating_sub(changed);
         state.on_disk = names;
@@ -269,12 +355,16 @@ impl TextIndex {
 
     /// Loads the saved full text unless it is loaded. Starts anew if it cannot be used.
     fn load(&self, state: &mut TextIndexState, view: &View) -> Result<()> {
+        if state.texts.as_ref().is_some_and(InvertedIndex::has_failed) {
+            let error = Error::integrity("a segment of the full text could not be read");
+            return self.restart_after(state, &error, view);
+        }
         if state.texts.is_some() {
             return Ok(());
         }
-        let analysis = self.analysis_hash();
+        state.store = self.segment_store();
         let saved = match &self.files {
-            Some(files) => self.read(files, view),
+            Some(files) => self.read(files, &state.store, view),
             None => Ok(None),
         };
         match saved {
@@ -282,14 +372,14 @@ impl TextIndex {
                 state.on_disk = texts.file_names().into_iter().collect();
                 (state.texts, state.at) = (Some(texts), at);
             }
-            Ok(None) => state.start_anew(analysis)?,
+            Ok(None) => self.start_anew(state, self.segment_store())?,
             Err(reason) => {
-                state.start_anew(analysis)?;
+                self.start_anew(state, self.segment_store())?;
                 state.rebuilt = Some(reason);
             }
         }
         self.progress.reset(state.at.sequence, state.at.behind(view)?);
-        Ok(())
+        self.size_cache(state, view)
     }
 
     /// Reads the saved full text and how far it has followed the store of the view; `None` if none was saved.
@@ -297,6 +387,7 @@ impl TextIndex {
     fn read(
         &self,
         files: &DerivedFiles,
+        store: &SegmentStore,
         view: &View,
     ) -> Result<Option<(InvertedIndex, TextIndexPosition)>, String> {
         let told = |error: Error| error.to_string();
@@ -311,23 +402,12 @@ impl TextIndex {
         if catch_storage_panic(|| view.has_erased_since(at.entries)).map_err(told)? {
             return Err("something was erased since it was saved".to_owned());
         }
-        let mut missing = None;
-        let texts = catch_storage_panic(|| {
-            let texts = InvertedIndex::open(&manifest, &mut |name| match files.read(name) {
-                Ok(Some(bytes)) => Ok(bytes),
-                lost => {
-                    missing = Some((name.to_owned(), lost.err()));
-                    Ok(Vec::new())
-                }
-            });
-            Ok(texts?)
-        });
-        match (texts, missing) {
-            (Ok(texts), None) => Ok(Some((texts, at))),
-            (_, Some((name, None))) => Err(format!("{name} is missing")),
-            (_, Some((name, Some(error)))) => Err(format!("{name}: {error}")),
-            (Err(error), None) => Err(error.to_string()),
+        let missing = |name: &String| files.open(name).is_err();
+        if let Some(name) = manifest.file_names().into_iter().find(missing) {
+            return Err(format!("{name} is missing"));
         }
+        let opened = catch_storage_panic(|| Ok(InvertedIndex::open_files(&manifest, store)?));
+        opened.map(|texts| Some((texts, at))).map_err(told)
     }
 
     /// Hash of everything that decides the terms of a grain: the versions, the languages and the observer
@@ -370,7 +450,10 @@ impl Follower for TextIndex {
                 return Ok(());
             }
             self.follow_step(&mut state, view)?;
-            self.fold_overfull_tail(&mut state, view)?;
+            if self.is_overfull(&state)? {
+                drop(state);
+                self.fold(view, false)?;
+            }
         }
     }
 
@@ -411,24 +494,6 @@ impl TextIndexState {
         };
         Ok(self.unsaved.saturating_add(behind))
     }
-
-    fn start_anew(&mut self, analysis: u64) -> Result<()> {
-        self.texts = Some(InvertedIndex::new(analysis)?);
-        self.at = TextIndexPosition::default();
-        self.unsaved = 0;
-        self.on_disk.clear();
-        Ok(())
-    }
-
-    /// Starts anew after damage in memory. A second failure is returned as an error.
-    fn give_up(&mut self, error: &Error, analysis: u64) -> Result<()> {
-        if self.rebuilt.is_some() {
-            return Err(error.clone());
-        }
-        self.start_anew(analysis)?;
-        self.rebuilt = Some(error.to_string());
-        Ok(())
-    }
 }
 
 impl WriterLag {
@@ -460,7 +525,10 @@ impl View {
         library: &TextIndex,
         cancel: &CancelHandle,
     ) -> Result<Option<&InvertedIndex>> {
-        if let Some(texts) = self.texts.get() {
+        let failed =
+            |texts: &OnceLock<InvertedIndex>| texts.get().is_some_and(InvertedIndex::has_failed);
+        let place = self.texts.iter().find(|texts| !failed(texts)).ok_or_else(not_loaded)?;
+        if let Some(texts) = place.get() {
             return Ok(Some(texts));
         }
         let began = Instant::now();
@@ -468,7 +536,32 @@ impl View {
         // Catching up is caused by writes or lost files, so its time is not charged to the first search's
         // deadline.
         cancel.extend_deadlines(began.elapsed());
-        Ok(read?.map(|texts| self.texts.get_or_init(|| texts)))
+        Ok(read?.map(|texts| place.get_or_init(|| texts)))
+    }
+
+    /// Runs a search, and again if a segment of the full text turned out to be unreadable: the full text is then
+    /// made anew, the second time in memory. `may_retry` tells if nothing of the answer was given out yet.
+    ///
+    /// # Errors
+    /// Those of the search.
+    pub(crate) fn retry_text<T, E>(
+        &self,
+        mut search: impl FnMut() -> Result<T, E>,
+        may_retry: impl Fn() -> bool,
+    ) -> Result<T, E> {
+        let failed = || {
+            let has_failed = |texts: &&OnceLock<InvertedIndex>| {
+                texts.get().is_some_and(InvertedIndex::has_failed)
+            };
+            self.texts.iter().filter(has_failed).count()
+        };
+        loop {
+            let before = failed();
+            match search() {
+                Err(_) if failed() > before && may_retry() => {}
+                found => return found,
+            }
+        }
     }
 }
 

@@ -19,7 +19,12 @@ fn a_full_text_that_is_begun_anew_holds_up_no_writer() {
     };
     session.put_batch((0..700).map(grain)).unwrap();
     let view = session.view().unwrap();
-    let library = TextIndex::new(Some(home.path()), TextSettings::default(), &Vault::default());
+    let library = TextIndex::new(
+        Some(home.path()),
+        TextSettings::default(),
+        &Vault::default(),
+        MemoryBudget::new(16 << 20),
+    );
     library.of(&view, &CancelHandle::new()).unwrap().unwrap();
     let told = |of: &TextIndex| {
         let WriterLag { last_sequence: reached, initial_lag: debt } = &of.progress;

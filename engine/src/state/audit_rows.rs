@@ -154,9 +154,8 @@ impl<'t> AuditRows<'t> {
     /// `ERR_IO`, `ERR_INTEGRITY`; the items fail alike.
     pub(crate) fn backward(&self) -> Result<impl Iterator<Item = Result<Vec<u8>>> + use<'t>> {
         let apart = self.apart.range(..layout::AUDIT_HEAD)?.rev().map(table_row);
-        let beside = self.log.map(BackwardRows::new).transpose()?.into_iter().flatten();
-        let rows = Merged { one: apart.peekable(), other: beside.peekable(), is_before: later };
-        Ok(rows.map(|row| row.map(|row| row.entry)))
+        let beside = self.log.map(BackwardRows::new).transpose()?;
+        Ok(Backward { apart: apart.peekable(), beside }.map(|row| row.map(|row| row.entry)))
     }
 
     fn merged(
@@ -164,11 +163,8 @@ impl<'t> AuditRows<'t> {
         apart: redb::Range<'static, u64, &'static [u8]>,
         beside: Option<ForwardRows<'t>>,
     ) -> impl Iterator<Item = Result<AuditRow>> + use<'t> {
-        Merged {
-            one: apart.map(table_row).peekable(),
-            other: beside.into_iter().flatten().peekable(),
-            is_before: earlier,
-        }
+        let beside = beside.into_iter().flatten();
+        Forward { apart: apart.map(table_row).peekable(), beside: beside.peekable() }
     }
 }
 
@@ -179,22 +175,13 @@ fn table_row(row: std::result::Result<TableRow<'_>, redb::StorageError>) -> Resu
     Ok(AuditRow { number: number.value(), entry: entry.value().to_vec(), beside: None })
 }
 
-fn earlier(one: u64, other: u64) -> bool {
-    one <= other
+/// The entries of the table and those beside grains, the first one first.
+struct Forward<A: Iterator, B: Iterator> {
+    apart: Peekable<A>,
+    beside: Peekable<B>,
 }
 
-fn later(one: u64, other: u64) -> bool {
-    one >= other
-}
-
-/// Two lists in one order.
-struct Merged<A: Iterator, B: Iterator> {
-    one: Peekable<A>,
-    other: Peekable<B>,
-    is_before: fn(u64, u64) -> bool,
-}
-
-impl<A, B> Iterator for Merged<A, B>
+impl<A, B> Iterator for Forward<A, B>
 where
     A: Iterator<Item = Result<AuditRow>>,
     B: Iterator<Item = Result<AuditRow>>,
@@ -202,13 +189,51 @@ where
     type Item = Result<AuditRow>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match (self.one.peek(), self.other.peek()) {
-            (Some(Ok(one)), Some(Ok(other))) if !(self.is_before)(one.number, other.number) => {
-                self.other.next()
+        match (self.apart.peek(), self.beside.peek()) {
+            (Some(Ok(apart)), Some(Ok(beside))) if beside.number < apart.number => {
+                self.beside.next()
             }
-            (Some(Ok(_)), Some(Err(_))) | (None, _) => self.other.next(),
-            _ => self.one.next(),
+            (Some(Ok(_)), Some(Err(_))) | (None, _) => self.beside.next(),
+            _ => self.apart.next(),
         }
+    }
+}
+
+/// The same, the last one first. Many entries in a row may lie in the table: the log is not searched for one before each.
+struct Backward<'t, A: Iterator> {
+    apart: Peekable<A>,
+    /// `None` where none is left.
+    beside: Option<BackwardRows<'t>>,
+}
+
+impl<A: Iterator<Item = Result<AuditRow>>> Iterator for Backward<'_, A> {
+    type Item = Result<AuditRow>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while let Some(beside) = &mut self.beside {
+            let row = match beside.peek() {
+                Ok(Some(number)) => match self.apart.peek() {
+                    Some(Err(_)) => break,
+                    Some(Ok(apart)) if apart.number >= number => break,
+                    // The entry of this row, or the next row before those of its number.
+                    _ => beside.take(),
+                },
+                Ok(None) => {
+                    self.beside = None;
+                    break;
+                }
+                Err(error) => Err(error),
+            };
+            match row {
+                Ok(Some(row)) => return Some(Ok(row)),
+                Ok(None) => {}
+                Err(error) => {
+                    self.beside = None;
+                    return Some(Err(error));
+                }
+            }
+        }
+        self.apart.next()
     }
 }
 

@@ -134,43 +134,66 @@ impl Iterator for ForwardRows<'_> {
     }
 }
 
-/// Entries of the log, the last one first.
+/// Entries of the log, the last one first. A row without an entry is leapt from only when a caller has no use for what
+/// its number tells: that no entry left has this number or a higher one.
 pub(super) struct BackwardRows<'t> {
     log: NumberedLog<'t>,
     rows: Range<'static, u64, &'static [u8]>,
+    /// The last row that is left.
+    last: Option<NumberedRow>,
+}
+
+/// A row of the log with the number of an entry, and the entry if it lies there.
+struct NumberedRow {
+    at: u64,
+    number: u64,
+    entry: Option<Vec<u8>>,
 }
 
 impl<'t> BackwardRows<'t> {
     pub(super) fn new(log: NumberedLog<'t>) -> Result<Self> {
-        Ok(Self { log, rows: log.0.range::<u64>(..)? })
+        Ok(Self { log, rows: log.0.range::<u64>(..)?, last: None })
     }
 
-    fn retreat(&mut self) -> Result<Option<AuditRow>> {
+    /// The number of the last row that is left.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub(super) fn peek(&mut self) -> Result<Option<u64>> {
+        if self.last.is_none() {
+            self.last = self.retreat()?;
+        }
+        Ok(self.last.as_ref().map(|row| row.number))
+    }
+
+    /// Takes the last row; `None` if it has no entry.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub(super) fn take(&mut self) -> Result<Option<AuditRow>> {
+        let Some(row) = self.last.take() else { return Ok(None) };
+        let (number, beside) = (row.number, Some(row.at));
+        if let Some(entry) = row.entry {
+            return Ok(Some(AuditRow { number, entry, beside }));
+        }
+        let before = self.log.last_below(number, row.at)?;
+        self.rows = self.log.0.range(..=before)?;
+        Ok(None)
+    }
+
+    fn retreat(&mut self) -> Result<Option<NumberedRow>> {
         while let Some(row) = self.rows.next_back() {
             let (at, row) = row?;
             let parts = LogRowParts::split(row.value());
-            let Some(number) = parts.number else {
-                // A damaged row is passed over; those before one of the first form have no entry either.
-                if parts.envelope.is_empty() {
-                    continue;
-                }
-                break;
-            };
-            if let Some(entry) = parts.entry {
-                let entry = entry.to_vec();
-                return Ok(Some(AuditRow { number, entry, beside: Some(at.value()) }));
+            if let Some(number) = parts.number {
+                let entry = parts.entry.map(<[u8]>::to_vec);
+                return Ok(Some(NumberedRow { at: at.value(), number, entry }));
             }
-            let before = self.log.last_below(number, at.value())?;
-            self.rows = self.log.0.range(..=before)?;
+            // A damaged row is passed over; those before one of the first form have no entry either.
+            if !parts.envelope.is_empty() {
+                break;
+            }
         }
         Ok(None)
-    }
-}
-
-impl Iterator for BackwardRows<'_> {
-    type Item = Result<AuditRow>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.retreat().transpose()
     }
 }

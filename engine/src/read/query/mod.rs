@@ -392,8 +392,9 @@ fn cursor_identity(session: &Session, view: &View, query: &Query) -> Result<Stri
 
 /// The present state of the log.
 fn current_log_point(view: &View) -> Result<LogPoint> {
-    let (sequence, entries) = (view.last_sequence()?, view.audit_len()?);
-    Ok(LogPoint { sequence, entry: entry_hash_prefix(view, entries)?, entries })
+    let (sequence, head) = (view.last_sequence()?, view.audit_head()?);
+    let entry = head.hash.first_chunk().copied().unwrap_or_default();
+    Ok(LogPoint { sequence, entry, entries: head.count })
 }
 
 /// Opens a cursor, and checks that it belongs to this history.

@@ -5,6 +5,8 @@
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use compare_facts::{Fact, Peer, Question, Row, Told};
 use tantivy::collector::TopDocs;
@@ -94,9 +96,16 @@ impl Peer for Tantivy {
 
     fn settle(&self) -> Result<()> {
         let mut writer = self.writer();
-        let segments = writer.index().searchable_segment_ids()?;
-        if segments.len() > 1 {
-            writer.merge(&segments).wait()?;
+        for last in [false, false, false, false, true] {
+            let segments = writer.index().searchable_segment_ids()?;
+            if segments.len() <= 1 {
+                break;
+            }
+            match writer.merge(&segments).wait() {
+                // A merge of its own has taken some of them meanwhile.
+                Err(_) if !last => thread::sleep(Duration::from_secs(1)),
+                merged => drop(merged?),
+            }
         }
         writer.garbage_collect_files().wait()?;
         drop(writer);

@@ -32,8 +32,8 @@ pub(crate) struct View {
     /// The full-text index, read by the first search of this view; the next ones take the place of one whose files
     /// could not be read, or were overwritten.
     pub(crate) texts: Arc<[OnceLock<InvertedIndex>; 3]>,
-    /// The vectors, read by the first search of this view.
-    pub(crate) vectors: Arc<OnceLock<vectors::VectorView>>,
+    /// The vectors, read by the first search of this view and after each new graph, with the number of graphs then.
+    pub(crate) vectors: Arc<RwLock<Option<(u64, vectors::VectorView)>>>,
     /// The blinders whose tokens are looked up, if the indexes hold blind tokens.
     blinders: Vec<Arc<dyn Blinder>>,
     /// True if users were named; else a lookup that needs users' tokens is refused.

@@ -17,7 +17,7 @@ use crate::state::view::View;
 /// Computes the similarity of two grains, from 0 to 1.
 pub(super) struct GrainSimilarity<'v> {
     view: &'v View,
-    spaces: Option<(&'v Spaces, Vec<Space>)>,
+    spaces: Option<(Spaces, Vec<Space>)>,
     settings: &'v TextSettings,
     cancel: &'v CancelHandle,
     terms: TermVectors,

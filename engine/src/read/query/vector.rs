@@ -32,7 +32,7 @@ const TEXT_WEIGHT: f64 = 0.6;
 
 /// A query vector with its space.
 struct ResolvedVector<'v> {
-    spaces: &'v Spaces,
+    spaces: Spaces,
     space: Space,
     vector: Vector,
     /// Cancels the search.

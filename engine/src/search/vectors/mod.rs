@@ -7,7 +7,7 @@
 use grainstore_cal::CancelHandle;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -43,6 +43,8 @@ pub(crate) struct StoreVectors {
     stopped: AtomicBool,
     /// True if rows were read that may need a graph.
     work_due: AtomicBool,
+    /// Times that a graph was adopted: views that read the vectors before read them again.
+    adopted: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -99,6 +101,7 @@ impl StoreVectors {
             work_ended: ended,
             stopped,
             work_due: wanted,
+            adopted: AtomicU64::new(0),
         }
     }
 
@@ -278,6 +281,9 @@ impl StoreVectors {
             _ => {}
         }
         drop(state);
+        if !matches!(outcome, WorkOutcome::Saved | WorkOutcome::Unusable | WorkOutcome::Dropped) {
+            self.adopted.fetch_add(1, Ordering::Release);
+        }
         self.work_ended.notify_all();
         if let (Some(saved), Some(files)) = (saved, &self.files) {
             // What cannot be saved is built again when the store is next opened.
@@ -338,23 +344,24 @@ impl Follower for StoreVectors {
 }
 
 impl View {
-    /// Returns the vectors of this view, the same ones for all its searches.
+    /// Returns the vectors of this view, with the last graph of them.
     ///
     /// # Errors
     /// As [`StoreVectors::of`].
-    pub(crate) fn vectors(
-        &self,
-        all: &StoreVectors,
-        cancel: &CancelHandle,
-    ) -> Result<&grainstore_index::vectors::VectorView> {
-        if let Some(vectors) = self.vectors.get() {
-            return Ok(vectors);
+    pub(crate) fn vectors(&self, all: &StoreVectors, cancel: &CancelHandle) -> Result<Spaces> {
+        let adopted = all.adopted.load(Ordering::Acquire);
+        let known = self.vectors.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, vectors)) = known.as_ref().filter(|(graphs, _)| *graphs == adopted) {
+            return Ok(vectors.clone());
         }
+        drop(known);
         let began = Instant::now();
         let read = all.of(self);
         cancel.extend_deadlines(began.elapsed());
         let read = read?;
-        Ok(self.vectors.get_or_init(|| read))
+        *self.vectors.write().unwrap_or_else(PoisonError::into_inner) =
+            Some((adopted, read.clone()));
+        Ok(read)
     }
 }
 

@@ -100,3 +100,19 @@ fn a_graph_that_is_older_than_its_vectors_is_noticed() {
         "made anew"
     );
 }
+
+#[test]
+fn a_view_that_was_asked_before_there_was_a_graph_uses_it_afterwards() {
+    let (_dir, session) = store();
+    let home = TempDir::new().unwrap();
+    let (vectors, view) = (vectors(home.path()), session.view().unwrap());
+    let space = view.spaces().unwrap().values().next().unwrap().clone();
+    let beside = || {
+        let read = view.vectors(&vectors, &CancelHandle::new()).unwrap();
+        let stats = read.stats(&space).unwrap();
+        (stats.audit.is_some(), stats.unindexed)
+    };
+    assert_eq!(beside(), (false, MANY));
+    while !vectors.step(&view).unwrap() {}
+    assert_eq!(beside(), (true, 0));
+}

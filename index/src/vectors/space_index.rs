@@ -12,7 +12,7 @@ use crate::posting::Sequence;
 
 /// The default ef of a search, and the least for each result requested.
 const DEFAULT_EF: usize = 96;
-const EF_PER_RESULT: usize = 2;
+const EF_PER_RESULT: usize = 1;
 /// The growth of ef when too few results pass the filter, and its limit as a fraction of the rows.
 const EF_GROWTH: usize = 4;
 const MAX_EF_DIVISOR: usize = 8;

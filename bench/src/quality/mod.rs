@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use crate::Error;
 use crate::locomo::{Conversation, MODEL, Question};
 
-pub use report::{CategoryFigures, ModeFigures, Report};
+pub use report::{CategoryFigures, FloorFigures, ModeFigures, Report};
 pub use tally::{Figures, RANKS};
 
 /// Rows asked for: as many as the last rank that counts.
@@ -71,6 +71,8 @@ struct Outcome {
     category: u8,
     /// Of the first turn that answers it, from 1; none where it is not among the rows.
     rank: Option<usize>,
+    /// The score of the first row; 0 without rows.
+    best: f64,
     took: Duration,
 }
 
@@ -126,7 +128,8 @@ impl Kept {
         };
         let place = answer.results.iter().position(|row| is_answer(&row.content_address));
         let rank = place.map(|place| place + 1);
-        Ok(Outcome { category: question.category, rank, took })
+        let best = answer.results.first().map_or(0.0, |row| row.score);
+        Ok(Outcome { category: question.category, rank, best, took })
     }
 }
 

@@ -12,6 +12,11 @@ use super::{Mode, Outcome};
 const CATEGORIES: [(u8, &str); 5] =
     [(1, "multi-hop"), (2, "temporal"), (3, "open-domain"), (4, "single-hop"), (5, "adversarial")];
 
+/// The kind whose questions no turn answers, though turns use their words: they are put about the wrong person.
+const UNANSWERABLE: u8 = 5;
+/// Floors that are tried.
+const FLOORS: [f64; 6] = [0.1, 0.15, 0.2, 0.3, 0.5, 0.6];
+
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
 pub struct Report {
@@ -30,6 +35,8 @@ pub struct ModeFigures {
     pub total: Figures,
     /// Of each kind of question.
     pub categories: Vec<CategoryFigures>,
+    /// What a floor for the best score would do.
+    pub floors: Vec<FloorFigures>,
     /// Half of the questions took less, in microseconds.
     pub p50_micros: u64,
     /// All but five in a hundred took less.
@@ -46,6 +53,38 @@ pub struct CategoryFigures {
     /// What was found.
     #[serde(flatten)]
     pub figures: Figures,
+}
+
+/// Questions whose best row is below a floor, and would have no answer with it.
+#[derive(Debug, Serialize)]
+pub struct FloorFigures {
+    /// The score.
+    pub floor: f64,
+    /// Those that no turn answers, in percent of all such: what the floor is for.
+    pub unanswerable: f64,
+    /// Those with an answer among the first ten rows, in percent of all that some turn answers: what it costs.
+    pub lost: f64,
+}
+
+impl FloorFigures {
+    fn of(floor: f64, outcomes: &[Outcome]) -> Self {
+        let share = |of: &dyn Fn(&Outcome) -> bool, is_silent: &dyn Fn(&Outcome) -> bool| {
+            let all: Vec<&Outcome> = outcomes.iter().filter(|outcome| of(outcome)).collect();
+            let silent = all.iter().filter(|outcome| is_silent(outcome)).count();
+            let count = |number: usize| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
+            100.0 * count(silent) / count(all.len().max(1))
+        };
+        let is_unanswerable = |outcome: &Outcome| outcome.category == UNANSWERABLE;
+        let is_below = |outcome: &Outcome| outcome.best < floor;
+        let was_found = |outcome: &Outcome| outcome.rank.is_some_and(|rank| rank <= 10);
+        Self {
+            floor,
+            unanswerable: share(&is_unanswerable, &is_below),
+            lost: share(&|outcome| !is_unanswerable(outcome), &|outcome| {
+                is_below(outcome) && was_found(outcome)
+            }),
+        }
+    }
 }
 
 impl ModeFigures {
@@ -68,6 +107,7 @@ impl ModeFigures {
             mode,
             total: ranks(&|_| true),
             categories: categories.into(),
+            floors: FLOORS.map(|floor| FloorFigures::of(floor, outcomes)).into(),
             p50_micros: quantile(50),
             p95_micros: quantile(95),
         }
@@ -97,6 +137,15 @@ impl Display for Report {
                 writeln!(f, "| {category} {name} | {questions} | {} |", row(figures))?;
             }
             writeln!(f, "| all | {} | {} |", of.total.questions, row(&of.total))?;
+            writeln!(
+                f,
+                "\n| {}, floor | unanswerable without rows | lost of hit@10 |",
+                name(of.mode)
+            )?;
+            writeln!(f, "|---|---|---|")?;
+            for FloorFigures { floor, unanswerable, lost } in &of.floors {
+                writeln!(f, "| {floor} | {unanswerable:.2} | {lost:.2} |")?;
+            }
         }
         Ok(())
     }

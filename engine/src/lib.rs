@@ -74,7 +74,7 @@
 //!
 //! # State of applications
 //!
-//! A host keeps files and small mutable rows of its own beside grains: [`Session::put_blob`], [`Session::write_rows`].
+//! A host keeps files and small mutable rows of its own beside grains: [`Session::put_side_blob`], [`Session::write_rows`].
 //! Each has an [`Owner`], and is erased with them.
 //!
 //! # Limits, errors, threads
@@ -175,8 +175,8 @@ pub mod limits {
     pub use crate::read::history::{HISTORY_TIMEOUT, MAX_HISTORY_BYTES, MAX_VERSIONS};
     pub use crate::read::query::{MAX_PAGE, MAX_PAGE_BYTES};
     pub use crate::state::application::{
-        MAX_APPLICATION_BYTES, MAX_BLOB_BYTES, MAX_KEY_BYTES, MAX_ROW_CHANGE_BYTES,
-        MAX_ROW_CHANGES, MAX_ROW_PAGE, MAX_ROW_PAGE_BYTES, MAX_VALUE_BYTES,
+        MAX_APPLICATION_BYTES, MAX_KEY_BYTES, MAX_ROW_CHANGE_BYTES, MAX_ROW_CHANGES, MAX_ROW_PAGE,
+        MAX_ROW_PAGE_BYTES, MAX_SIDE_BLOB_BYTES, MAX_VALUE_BYTES,
     };
     pub use crate::state::audit::{MAX_SEGMENT_DAYS, MAX_SEGMENT_ENTRIES};
     pub use crate::write::access_counters::ACCESS_AGE_MS;

@@ -49,8 +49,8 @@ pub struct StoreStats {
     pub unscrubbed: usize,
     /// Grains whose state was changed since they were stored: superseded, held, under review and so on.
     pub states: u64,
-    /// Blobs that applications keep beside grains ([`Session::put_blob`]).
-    pub blobs: u64,
+    /// Side blobs that applications keep beside grains ([`Session::put_side_blob`]).
+    pub side_blobs: u64,
     /// Rows of applications ([`Session::write_rows`]).
     pub application_rows: u64,
     /// Entries of the audit log, genesis included.
@@ -163,7 +163,7 @@ impl Store {
             erased_users: view.tombstone_count()?,
             unscrubbed: erasures.pending.len(),
             states: view.state_len()?,
-            blobs: view.keyed_len(layout::BLOBS)?,
+            side_blobs: view.keyed_len(layout::BLOBS)?,
             application_rows: view.keyed_len(layout::APPLICATION_ROWS)?,
             audit_entries: view.audit_len()?,
             tail_grains,

@@ -10,14 +10,14 @@ use grainstore_format::ContentAddress;
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::disk::layout::RowOwner;
 use crate::handle::session::Session;
-use crate::state::application::{MAX_BLOB_BYTES, Owner, too_large};
+use crate::state::application::{MAX_SIDE_BLOB_BYTES, Owner, too_large};
 use crate::state::powers::Power;
 use crate::state::view::View;
 use crate::state::visibility::VisibilityOutcome;
 
 impl Session {
-    /// Stores bytes, and returns their SHA-256, by which [`Session::blob`] finds them. Bytes that are stored for
-    /// this owner are not written again; those of another owner are a blob of their own.
+    /// Stores bytes as a side blob, and returns their SHA-256, by which [`Session::side_blob`] finds them. Bytes
+    /// that are stored for this owner are not written again; those of another owner are a side blob of their own.
     ///
     /// ```
     /// use grainstore::{EraseOptions, Owner};
@@ -27,37 +27,37 @@ impl Session {
     /// # let session = store.session(SessionOptions::default());
     ///
     /// let (ann, bob) = (Owner::User("ann".into()), Owner::User("bob".into()));
-    /// let address = session.put_blob(b"a picture of tea", ann.clone())?;
-    /// assert_eq!(session.put_blob(b"a picture of tea", bob.clone())?, address);
+    /// let address = session.put_side_blob(b"a picture of tea", ann.clone())?;
+    /// assert_eq!(session.put_side_blob(b"a picture of tea", bob.clone())?, address);
     /// session.erase_user("ann", "she asked", &EraseOptions::new())?;
-    /// assert!(session.blob(&address, &ann).is_err_and(|error| error.code() == "ERR_NOT_FOUND"));
-    /// assert_eq!(session.blob(&address, &bob)?, b"a picture of tea");
+    /// assert!(session.side_blob(&address, &ann).is_err_and(|error| error.code() == "ERR_NOT_FOUND"));
+    /// assert_eq!(session.side_blob(&address, &bob)?, b"a picture of tea");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// `ERR_TOO_LARGE` beyond [`MAX_BLOB_BYTES`](crate::limits::MAX_BLOB_BYTES); `ERR_ACCESS` unless the session
+    /// `ERR_TOO_LARGE` beyond [`MAX_SIDE_BLOB_BYTES`](crate::limits::MAX_SIDE_BLOB_BYTES); `ERR_ACCESS` unless the session
     /// is the operator's, without a namespace and a user; `ERR_NOT_FOUND`, `ERR_ERASED` for an owner that is no
     /// stored grain; `ERR_EMPTY` for a user without a name; `ERR_READ_ONLY`, `ERR_IO`.
-    pub fn put_blob(&self, bytes: impl Into<Vec<u8>>, owner: Owner) -> Result<ContentAddress> {
+    pub fn put_side_blob(&self, bytes: impl Into<Vec<u8>>, owner: Owner) -> Result<ContentAddress> {
         self.check_power(Power::Application)?;
         let (bytes, owner) = (bytes.into(), owner.normalised()?);
-        if bytes.len() > MAX_BLOB_BYTES {
-            return Err(too_large("a blob", MAX_BLOB_BYTES));
+        if bytes.len() > MAX_SIDE_BLOB_BYTES {
+            return Err(too_large("a side blob", MAX_SIDE_BLOB_BYTES));
         }
         let (address, author) = (ContentAddress::of(&bytes), self.principal());
         self.store().run_exclusive(move |writer| {
-            writer.put_blob((&address, &bytes), &owner, &author).map(|()| address)
+            writer.put_side_blob((&address, &bytes), &owner, &author).map(|()| address)
         })
     }
 
-    /// Returns the bytes of a blob, checked against their hash. If a read of a grain is refused, or noted in the
-    /// audit log, so is that of a blob that belongs to it.
+    /// Returns the bytes of a side blob, checked against their hash. If a read of a grain is refused, or noted in the
+    /// audit log, so is that of a side blob that belongs to it.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND` if this owner has no such blob; `ERR_ACCESS` as for [`Session::put_blob`], and the errors
+    /// `ERR_NOT_FOUND` if this owner has no such side blob; `ERR_ACCESS` as for [`Session::put_side_blob`], and the errors
     /// of [`Session::get`] for the grain it belongs to; `ERR_INTEGRITY`, `ERR_IO`.
-    pub fn blob(&self, address: &ContentAddress, owner: &Owner) -> Result<Vec<u8>> {
+    pub fn side_blob(&self, address: &ContentAddress, owner: &Owner) -> Result<Vec<u8>> {
         self.check_power(Power::Application)?;
         let (view, owner) = (self.view()?, owner.clone().normalised()?);
         let (owner, bytes) = catch_storage_panic(|| {
@@ -67,22 +67,22 @@ impl Session {
         })?;
         let grain = self.shown_owner(&view, &owner)?;
         let bytes = bytes.ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, format!("no blob {address} of this owner"))
+            Error::new(ErrorKind::NotFound, format!("no side blob {address} of this owner"))
                 .with_hint("name the owner it was stored for")
         })?;
         self.audit_read(grain)?;
         Ok(bytes)
     }
 
-    /// Removes a blob of this owner. Returns `true` if there was one. Its bytes may stay in free pages of the
+    /// Removes a side blob of this owner. Returns `true` if there was one. Its bytes may stay in free pages of the
     /// file until the next [`Store::compact`](crate::Store::compact); those of one that is erased do not.
     ///
     /// # Errors
-    /// As [`Session::put_blob`].
-    pub fn remove_blob(&self, address: &ContentAddress, owner: Owner) -> Result<bool> {
+    /// As [`Session::put_side_blob`].
+    pub fn remove_side_blob(&self, address: &ContentAddress, owner: Owner) -> Result<bool> {
         self.check_power(Power::Application)?;
         let (address, owner, author) = (*address, owner.normalised()?, self.principal());
-        self.store().run_exclusive(move |writer| writer.remove_blob(&address, &owner, &author))
+        self.store().run_exclusive(move |writer| writer.remove_side_blob(&address, &owner, &author))
     }
 
     /// Returns the grain that a row belongs to, `None` for a row of a user or of nobody.

@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::truth_tables::TruthTable;
 
-/// Most bytes of a blob ([`Session::put_blob`](crate::Session::put_blob)); `ERR_TOO_LARGE` beyond.
-pub const MAX_BLOB_BYTES: usize = 64 << 20;
+/// Most bytes of a side blob ([`Session::put_side_blob`](crate::Session::put_side_blob)); `ERR_TOO_LARGE` beyond.
+pub const MAX_SIDE_BLOB_BYTES: usize = 64 << 20;
 /// Most bytes of the name of an application ([`Session::put_row`](crate::Session::put_row)); `ERR_TOO_LARGE` beyond.
 pub const MAX_APPLICATION_BYTES: usize = 255;
 /// Most bytes of the key of a row ([`Session::put_row`](crate::Session::put_row)); `ERR_TOO_LARGE` beyond.
@@ -27,7 +27,7 @@ pub const MAX_ROW_PAGE: usize = 10_000;
 /// Bytes of values after which a page of [`Session::rows`](crate::Session::rows) ends, without an error.
 pub const MAX_ROW_PAGE_BYTES: usize = 8 << 20;
 
-/// Whom a row ([`Session::put_row`](crate::Session::put_row)) or a blob belongs to: it is erased with them, and in an
+/// Whom a row ([`Session::put_row`](crate::Session::put_row)) or a side blob belongs to: it is erased with them, and in an
 /// encrypted store lies under their key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]

@@ -225,8 +225,8 @@ impl AuditOperation {
             Self::Upgrade => "upgrade",
             Self::ReadLog(_) => READ_LOG_OPERATION,
             Self::WriteRows => "write_rows",
-            Self::WriteBlob => "put_blob",
-            Self::RemoveBlob => "remove_blob",
+            Self::WriteBlob => "put_side_blob",
+            Self::RemoveBlob => "remove_side_blob",
         }
     }
 
@@ -255,7 +255,7 @@ pub struct AuditEntry {
     /// `contradict`, `end` (an imported file states that a grain ended, not why), `set_verification`, `hold`,
     /// `lift_hold`, `import`, `erase`, `erase_user`, `erase_consent`, `rotate_key`, `preset_changed`,
     /// `cal_switch`, `define_template`, `embed` (a vector was replaced), `remove_vectors`, the name of a
-    /// refused [`Power`], `upgrade` (of a store of an earlier format), `write_rows`, `put_blob`, `remove_blob`; `export` and `read`, if the rules of
+    /// refused [`Power`], `upgrade` (of a store of an earlier format), `write_rows`, `put_side_blob`, `remove_side_blob`; `export` and `read`, if the rules of
     /// the store require or refuse them; `cal`, a CAL call that was refused or returned no grain; `read_log`,
     /// the state of the read log. Entries of the read log itself have `cal` alone.
     pub operation: String,

@@ -126,10 +126,10 @@ fn change_the_rest(store: &Store, path: &Path) {
         for (number, owner) in (0_u64..).zip(owners) {
             operator.put_row("notes", 1, number, user, owner.clone()).unwrap();
             operator.put_row("notes", 1, user, user, owner.clone()).unwrap();
-            operator.put_blob(vec![7; 2 << 20], owner).unwrap();
+            operator.put_side_blob(vec![7; 2 << 20], owner).unwrap();
         }
         operator.remove_row("notes", 1, 0).unwrap();
-        operator.remove_blob(&ContentAddress::of(&vec![7; 2 << 20]), Owner::Store).unwrap();
+        operator.remove_side_blob(&ContentAddress::of(&vec![7; 2 << 20]), Owner::Store).unwrap();
     }
     operator.ask("DEFINE TEMPLATE brief ELEMENT { {{grain.content}} }").unwrap();
     operator.switch_cal(CalSwitch::Reads, "a while").unwrap();

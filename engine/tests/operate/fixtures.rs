@@ -103,14 +103,46 @@ fn a_store_of_format_2_is_upgraded_and_says_what_it_said_plain_and_encrypted() {
             // What is new in the format is there from its first row on.
             let owner = Owner::User("ann".to_owned());
             session.put_row("notes", 1, 1, b"a row", owner.clone()).unwrap();
-            let blob = session.put_blob(b"a blob", owner.clone()).unwrap();
+            let blob = session.put_side_blob(b"a blob", owner.clone()).unwrap();
             store.compact().unwrap();
             store.close().unwrap();
             assert_eq!(grainstore::verify(dir.path(), &options, true).unwrap().problems, []);
             let store = Store::open(dir.path(), &options).unwrap();
             let session = store.session(SessionOptions::default());
             assert_eq!(session.row("notes", 1, 1).unwrap(), Some(b"a row".to_vec()));
-            assert_eq!(session.blob(&blob, &owner).unwrap(), b"a blob");
+            assert_eq!(session.side_blob(&blob, &owner).unwrap(), b"a blob");
+        }
+    }
+}
+
+#[test]
+fn a_store_of_format_3_says_what_it_said_plain_and_encrypted() {
+    for (name, files) in [("format-3", &FILES[..]), ("format-3-encrypted", &FILES_WITH_KEYS)] {
+        let fixture = fixtures().join(name);
+        let expected = expected(&fixture);
+        let grains = expected["grains"].as_array().unwrap();
+        let address = |grain: &Value| grain["address"].as_str().unwrap().parse().unwrap();
+        let doubted = grains.iter().find(|grain| grain["contradicted"] == json!(true)).unwrap();
+        for files in [files, &files[..files.len() - 1]] {
+            let dir = unpacked(&fixture, files);
+            let options = opening(name).count_access(false);
+            let store = Store::open(dir.path(), &options).unwrap();
+            let session = store.session(SessionOptions::default());
+            let said = told(&session, &grains.iter().map(address).collect::<Vec<_>>());
+            for part in ["grains", "audit", "head"] {
+                assert_eq!(said[part], expected[part], "{name}, {files:?}: {part}");
+            }
+            let owners = owners(&address(doubted));
+            for (number, owner) in owners.iter().enumerate() {
+                let row = session.row("notes", 1, number as u64).unwrap();
+                assert_eq!(row, Some(format!("row {number}").into_bytes()), "{name}");
+                let blob = ContentAddress::of(&side_blob(number));
+                assert_eq!(session.side_blob(&blob, owner).unwrap(), side_blob(number), "{name}");
+            }
+            assert_eq!(session.row("notes", 1, 7).unwrap(), None, "{name}: erased with its user");
+            assert_eq!(store.verify(true).unwrap().problems, [], "{name}, {files:?}");
+            store.close().unwrap();
+            assert_eq!(grainstore::verify(dir.path(), &options, true).unwrap().problems, []);
         }
     }
 }
@@ -212,8 +244,24 @@ fn fill(store: &Store) -> (Vec<ContentAddress>, ContentAddress) {
     let gone = belief("gus", "gone", &json!({ "user_id": "u2" }));
     let gone = session.put(grain_of(&gone)).unwrap().address();
     let operator = store.session(SessionOptions::default());
+    for (number, owner) in owners(&contested).into_iter().enumerate() {
+        let value = format!("row {number}");
+        operator.put_row("notes", 1, number as u64, value, owner.clone()).unwrap();
+        operator.put_side_blob(side_blob(number), owner).unwrap();
+    }
+    operator.put_row("notes", 1, 7, b"of u2", Owner::User("u2".to_owned())).unwrap();
     operator.erase_user("u2", "u2 asked", &EraseOptions::new().now(true)).unwrap();
     (kept.into_inner(), gone)
+}
+
+/// Whom rows and side blobs of a store of format 3 belong to.
+fn owners(grain: &ContentAddress) -> [Owner; 3] {
+    [Owner::Store, Owner::User("u1".to_owned()), Owner::Grain(*grain)]
+}
+
+/// The side blob of one of them.
+fn side_blob(number: usize) -> Vec<u8> {
+    b"side blob".repeat(number + 1)
 }
 
 fn belief(subject: &str, object: &str, more: &Value) -> Value {

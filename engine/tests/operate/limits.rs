@@ -64,7 +64,7 @@ fn public() -> Vec<(&'static str, &'static str, u128)> {
         ("engine/src/read/graph/identity.rs", "MAX_CLAIMS", size(limits::MAX_CLAIMS)),
         ("engine/src/read/graph/handoff.rs", "MAX_HANDOFFS", size(limits::MAX_HANDOFFS)),
         ("engine/src/read/graph/reader.rs", "MAX_GRAPH_STEPS", limits::MAX_GRAPH_STEPS.into()),
-        ("engine/src/state/application.rs", "MAX_BLOB_BYTES", size(limits::MAX_BLOB_BYTES)),
+        ("engine/src/state/application.rs", "MAX_SIDE_BLOB_BYTES", size(limits::MAX_SIDE_BLOB_BYTES)),
         ("engine/src/state/application.rs", "MAX_APPLICATION_BYTES", size(limits::MAX_APPLICATION_BYTES)),
         ("engine/src/state/application.rs", "MAX_KEY_BYTES", size(limits::MAX_KEY_BYTES)),
         ("engine/src/state/application.rs", "MAX_VALUE_BYTES", size(limits::MAX_VALUE_BYTES)),

@@ -52,7 +52,7 @@ impl Session {
         Ok(self.write_rows([change])?.first().copied().unwrap_or_default())
     }
 
-    /// Removes a row. Returns `true` if there was one. What [`Session::remove_blob`] says of bytes holds for its
+    /// Removes a row. Returns `true` if there was one. What [`Session::remove_side_blob`] says of bytes holds for its
     /// value.
     ///
     /// # Errors

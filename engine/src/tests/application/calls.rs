@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::limits::{
-    MAX_APPLICATION_BYTES, MAX_BLOB_BYTES, MAX_KEY_BYTES, MAX_ROW_CHANGE_BYTES, MAX_ROW_CHANGES,
-    MAX_ROW_PAGE, MAX_VALUE_BYTES,
+    MAX_APPLICATION_BYTES, MAX_KEY_BYTES, MAX_ROW_CHANGE_BYTES, MAX_ROW_CHANGES, MAX_ROW_PAGE,
+    MAX_SIDE_BLOB_BYTES, MAX_VALUE_BYTES,
 };
 use crate::{ApplicationKey, SessionOptions};
 
@@ -29,10 +29,10 @@ fn what_is_written_is_read_also_after_reopening_and_from_a_copy() {
         assert_eq!(existed, [false, false, false, false, false, false, true]);
         let file = large(1);
         let blobs = [&b""[..], b"small", &vec![b'x'; 3 << 20], &file];
-        let addresses = blobs.map(|bytes| session.put_blob(bytes, user(ANN)).unwrap());
+        let addresses = blobs.map(|bytes| session.put_side_blob(bytes, user(ANN)).unwrap());
         assert_eq!(addresses[1], ContentAddress::of(b"small"));
         let entries = store.stats().unwrap().audit_entries;
-        assert_eq!(session.put_blob(b"small", user(ANN)).unwrap(), addresses[1]);
+        assert_eq!(session.put_side_blob(b"small", user(ANN)).unwrap(), addresses[1]);
         assert_eq!(store.stats().unwrap().audit_entries, entries, "it was there");
         let check = |store: &Store| {
             let session = operator(store);
@@ -42,11 +42,11 @@ fn what_is_written_is_read_also_after_reopening_and_from_a_copy() {
             let short: Vec<_> = rows.iter().map(|(key, value)| (*key, value.len())).collect();
             assert_eq!(short, [(8, 11), (9, 4), (300, MAX_VALUE_BYTES)]);
             for (address, bytes) in addresses.iter().zip(blobs) {
-                assert_eq!(session.blob(address, &user(ANN)).unwrap(), bytes);
-                assert_eq!(code(session.blob(address, &Owner::Store)), "ERR_NOT_FOUND");
+                assert_eq!(session.side_blob(address, &user(ANN)).unwrap(), bytes);
+                assert_eq!(code(session.side_blob(address, &Owner::Store)), "ERR_NOT_FOUND");
             }
             let stats = store.stats().unwrap();
-            assert_eq!((stats.application_rows, stats.blobs), (6, 4));
+            assert_eq!((stats.application_rows, stats.side_blobs), (6, 4));
             let verified = store.verify(true).unwrap();
             assert_eq!(verified.problems, []);
             let checked = verified.checked.unwrap();
@@ -65,7 +65,7 @@ fn what_is_written_is_read_also_after_reopening_and_from_a_copy() {
         let session = operator(&read_only);
         assert_eq!(session.row(APP, 1, "color").unwrap(), Some(b"red".to_vec()));
         assert_eq!(code(session.remove_row(APP, 1, "color")), "ERR_READ_ONLY");
-        assert_eq!(code(session.put_blob(b"new", Owner::Store)), "ERR_READ_ONLY");
+        assert_eq!(code(session.put_side_blob(b"new", Owner::Store)), "ERR_READ_ONLY");
     }
 }
 
@@ -81,9 +81,9 @@ fn rows_are_replaced_and_removed_with_their_owners() {
     session.put_row(APP, 1, "key", b"value", user(ANN)).unwrap();
     assert!(session.remove_row(APP, 1, "key").unwrap());
     assert!(!session.remove_row(APP, 1, "key").unwrap());
-    let address = session.put_blob(large(2), user(ANN)).unwrap();
-    assert!(!session.remove_blob(&address, Owner::Store).unwrap());
-    assert!(session.remove_blob(&address, user(ANN)).unwrap());
+    let address = session.put_side_blob(large(2), user(ANN)).unwrap();
+    assert!(!session.remove_side_blob(&address, Owner::Store).unwrap());
+    assert!(session.remove_side_blob(&address, user(ANN)).unwrap());
     assert_eq!(store.verify(true).unwrap().problems, []);
     store.close().unwrap();
     assert_eq!((raw(dir.path(), layout::OWNED).len(), raw_rows(dir.path()).len()), (0, 0));
@@ -162,8 +162,11 @@ fn what_does_not_fit_is_refused_and_nothing_of_its_batch_is_written() {
         assert_eq!(code(session.rows(APP, 1, &RowRange::BytesAfter(None), limit)), "ERR_LIMIT");
     }
     assert_eq!(code(session.row("", 1, 1)), "ERR_EMPTY");
-    assert_eq!(code(session.put_blob(vec![0; MAX_BLOB_BYTES + 1], Owner::Store)), "ERR_TOO_LARGE");
-    assert_eq!(code(session.put_blob(b"x", no_grain)), "ERR_NOT_FOUND");
+    assert_eq!(
+        code(session.put_side_blob(vec![0; MAX_SIDE_BLOB_BYTES + 1], Owner::Store)),
+        "ERR_TOO_LARGE"
+    );
+    assert_eq!(code(session.put_side_blob(b"x", no_grain)), "ERR_NOT_FOUND");
     assert!(session.row(APP, 255, u64::MAX).unwrap().is_none(), "the writer goes on");
     session.write_rows([good()]).unwrap();
     assert_eq!(store.verify(true).unwrap().problems, []);
@@ -175,15 +178,15 @@ fn others_than_the_operator_are_refused_and_batches_are_audited() {
     let store = open(dir.path(), false);
     let session = operator(&store);
     session.write_rows([1, 2, 3].map(|number| RowChange::put(APP, 1, number, b""))).unwrap();
-    let address = session.put_blob(b"file", Owner::Store).unwrap();
-    session.remove_blob(&address, Owner::Store).unwrap();
+    let address = session.put_side_blob(b"file", Owner::Store).unwrap();
+    session.remove_side_blob(&address, Owner::Store).unwrap();
     let entries = session.audit(None, 100).unwrap();
     let told: Vec<_> = entries
         .iter()
         .filter_map(|entry| Some((entry.operation.as_str(), entry.application?)))
         .map(|(operation, counts)| (operation, counts.rows, counts.blobs))
         .collect();
-    assert_eq!(told, [("write_rows", 3, 0), ("put_blob", 0, 1), ("remove_blob", 0, 1)]);
+    assert_eq!(told, [("write_rows", 3, 0), ("put_side_blob", 0, 1), ("remove_side_blob", 0, 1)]);
     let team = SessionOptions { namespace: Some("team".to_owned()), ..Default::default() };
     let ann = SessionOptions { user_id: Some(ANN.to_owned()), ..Default::default() };
     for options in [team, ann] {
@@ -193,9 +196,9 @@ fn others_than_the_operator_are_refused_and_batches_are_audited() {
             code(other.row(APP, 1, 1)),
             code(other.rows(APP, 1, &RowRange::Numbers(0..=9), 9)),
             code(other.remove_row(APP, 1, 1)),
-            code(other.put_blob(b"", Owner::Store)),
-            code(other.blob(&address, &Owner::Store)),
-            code(other.remove_blob(&address, Owner::Store)),
+            code(other.put_side_blob(b"", Owner::Store)),
+            code(other.side_blob(&address, &Owner::Store)),
+            code(other.remove_side_blob(&address, Owner::Store)),
         ] {
             assert_eq!(refused, "ERR_ACCESS");
         }

@@ -17,11 +17,12 @@ fn done_on(image: Image) -> usize {
     let session = operator(&store);
     let is_erased = store.stats().unwrap().erased_users > 0;
     let rows: Vec<_> = all_rows(&session, 1).into_iter().map(|(number, _)| number).collect();
-    let blobs = [ANN, BOB].map(|of| match session.blob(&ContentAddress::of(&BLOB), &user(of)) {
-        Ok(bytes) => bytes == *BLOB,
-        Err(error) if error.code() == "ERR_NOT_FOUND" => false,
-        Err(error) => panic!("{error}"),
-    });
+    let blobs =
+        [ANN, BOB].map(|of| match session.side_blob(&ContentAddress::of(&BLOB), &user(of)) {
+            Ok(bytes) => bytes == *BLOB,
+            Err(error) if error.code() == "ERR_NOT_FOUND" => false,
+            Err(error) => panic!("{error}"),
+        });
     assert_eq!(store.verify(true).unwrap().problems, []);
     session.put_row(APP, 9, 1, b"it goes on", user(ANN)).unwrap();
     store.close().unwrap();
@@ -46,7 +47,7 @@ fn each_call_is_whole_whenever_the_power_goes() {
     session.write_rows(rows).unwrap();
     disk.note(Event::Answered(1));
     for (number, of) in [(2, ANN), (3, BOB)] {
-        session.put_blob(BLOB.as_slice(), user(of)).unwrap();
+        session.put_side_blob(BLOB.as_slice(), user(of)).unwrap();
         disk.note(Event::Answered(number));
     }
     session.erase_user(ANN, "asked", &EraseOptions::new()).unwrap();

@@ -19,7 +19,7 @@ fn fill(session: &Session) -> [ContentAddress; 3] {
     });
     session.write_rows(rows).unwrap();
     for owner in owners {
-        session.put_blob(picture(), owner).unwrap();
+        session.put_side_blob(picture(), owner).unwrap();
     }
     grains
 }
@@ -41,7 +41,7 @@ fn left(session: &Session, grains: [ContentAddress; 3]) -> Vec<u64> {
     assert_eq!(page.rows.len(), found.len());
     let address = ContentAddress::of(&picture());
     for (number, owner) in (0..).zip(owners(grains)) {
-        let blob = session.blob(&address, &owner);
+        let blob = session.side_blob(&address, &owner);
         match found.contains(&number) {
             true => assert_eq!(blob.unwrap(), picture()),
             false => assert!(["ERR_NOT_FOUND", "ERR_ERASED"].contains(&code(blob))),

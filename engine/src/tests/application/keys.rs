@@ -24,7 +24,7 @@ fn fill(session: &Session) -> ContentAddress {
     let rows = rows.map(|(owner, number)| RowChange::put(APP, 1, number, SECRET).owner(owner));
     session.write_rows(rows).unwrap();
     session.put_row(APP, 1, SECRET, SECRET, user(BOB)).unwrap();
-    session.put_blob(SECRET, user(BOB)).unwrap()
+    session.put_side_blob(SECRET, user(BOB)).unwrap()
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn rows_follow_the_key_of_their_user() {
     let store = open(dir.path(), true);
     let session = operator(&store);
     let address = fill(&session);
-    session.put_blob(large(4), user(BOB)).unwrap();
+    session.put_side_blob(large(4), user(BOB)).unwrap();
     assert!(store.rotate_user_key(BOB).unwrap() >= 8);
     store.rotate_key(MasterKey::new([8; 32])).unwrap();
     drop(session);
@@ -62,9 +62,9 @@ fn rows_follow_the_key_of_their_user() {
     assert_eq!(slots(dir.path()), [0, 1, 3, 3, 3, 3, 3, 3, 3, 3]);
     let store = Store::open(dir.path(), &OpenOptions::new().key(MasterKey::new([8; 32]))).unwrap();
     let session = operator(&store);
-    assert_eq!(session.blob(&address, &user(BOB)).unwrap(), SECRET);
+    assert_eq!(session.side_blob(&address, &user(BOB)).unwrap(), SECRET);
     assert_eq!(session.row(APP, 1, SECRET).unwrap(), Some(SECRET.to_vec()));
-    assert_eq!(session.blob(&ContentAddress::of(&large(4)), &user(BOB)).unwrap(), large(4));
+    assert_eq!(session.side_blob(&ContentAddress::of(&large(4)), &user(BOB)).unwrap(), large(4));
     assert_eq!(store.verify(true).unwrap().problems, []);
     let done = session.erase_user(BOB, "asked", &EraseOptions::new().now(true)).unwrap();
     assert_eq!((done.application.rows, done.application.blobs), (2, 2));
@@ -111,7 +111,7 @@ fn who_changes_rows_without_the_key_is_found_out() {
             let store = open(dir.path(), true);
             assert!(!store.verify(true).unwrap().ok, "{number} {change}");
             let session = operator(&store);
-            let blob = session.blob(&address, &user(BOB));
+            let blob = session.side_blob(&address, &user(BOB));
             // A chunk is told by the head of its blob, and one too many belongs to none.
             match (number, change) {
                 (1, 1) => assert_eq!(blob.unwrap(), SECRET),
@@ -148,7 +148,7 @@ fn verify_finds_what_is_damaged_in_a_plain_store() {
         let dir = tempfile::tempdir().unwrap();
         let store = open(dir.path(), false);
         let session = operator(&store);
-        session.put_blob(large(5), user(BOB)).unwrap();
+        session.put_side_blob(large(5), user(BOB)).unwrap();
         session.put_row(APP, 1, 1, SECRET, user(BOB)).unwrap();
         drop(session);
         store.close().unwrap();

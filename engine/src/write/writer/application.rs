@@ -1,5 +1,5 @@
-//! Blobs and rows of applications on the writer's thread: a batch of changes, or a blob, is one transaction with
-//! an audit entry. Keeps the table of owners in step.
+//! Side blobs and rows of applications on the writer's thread: a batch of changes, or a side blob, is one
+//! transaction with an audit entry. Keeps the table of owners in step.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -54,11 +54,11 @@ impl Writer {
         Ok(existed.unwrap_or_default())
     }
 
-    /// Stores a blob, unless it is there.
+    /// Stores a side blob, unless it is there.
     ///
     /// # Errors
     /// As [`Writer::write_rows`].
-    pub(crate) fn put_blob(
+    pub(crate) fn put_side_blob(
         &mut self,
         (address, bytes): (&ContentAddress, &[u8]),
         owner: &Owner,
@@ -82,11 +82,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Removes a blob. Returns `true` if there was one.
+    /// Removes a side blob. Returns `true` if there was one.
     ///
     /// # Errors
     /// As [`Writer::write_rows`].
-    pub(crate) fn remove_blob(
+    pub(crate) fn remove_side_blob(
         &mut self,
         address: &ContentAddress,
         owner: &Owner,
@@ -194,7 +194,7 @@ fn write_link(
     rows.put(TruthTable::Owned, link.as_slice(), &[]).map(drop)
 }
 
-/// Removes a row of an application, or a blob with its chunks. Returns `true` if there was one.
+/// Removes a row of an application, or a side blob with its chunks. Returns `true` if there was one.
 fn remove_stored(
     view: &View,
     rows: &mut RowWriter<'_>,

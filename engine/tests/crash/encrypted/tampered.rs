@@ -84,7 +84,7 @@ fn original() -> Original {
     for (user, number) in [("ann", 1), ("bob", 2), ("gus", 3)] {
         let owner = Owner::User(user.to_owned());
         session.put_row("notes", 1, number, user, owner.clone()).unwrap();
-        session.put_blob(b"the same file", owner).unwrap();
+        session.put_side_blob(b"the same file", owner).unwrap();
     }
     session.erase_user("gus", "gus asked", &EraseOptions::new().now(true)).unwrap();
     // The full text of so few grains is written to disk by this alone.
@@ -124,7 +124,7 @@ fn answers(path: &Path, addresses: &[ContentAddress]) -> Result<Answers, &'stati
         let row = operator.row("notes", 1, number).map(|row| format!("{row:?}"));
         answers.push((format!("row of {user}"), row.map_err(|error| error.code().to_owned())));
         let file = operator
-            .blob(&ContentAddress::of(b"the same file"), &Owner::User(user.to_owned()))
+            .side_blob(&ContentAddress::of(b"the same file"), &Owner::User(user.to_owned()))
             .map(|bytes| format!("{bytes:?}"));
         answers.push((format!("blob of {user}"), file.map_err(|error| error.code().to_owned())));
     }

@@ -49,9 +49,9 @@ const OTHERS: [&str; 45] = [
     "reads_by",
     "reads_head",
     // For the operator of the whole store alone: src/tests/application/calls.rs.
-    "put_blob",
-    "blob",
-    "remove_blob",
+    "put_side_blob",
+    "side_blob",
+    "remove_side_blob",
     "put_row",
     "remove_row",
     "write_rows",

@@ -15,11 +15,11 @@ use crate::error::{Code, Error, Result};
 use crate::output::Output;
 
 /// Most bytes of a blob (OMS 18.1).
-pub(crate) const MAX_SIDE_BLOB_BYTES: usize = DeviceProfile::EXTENDED.max_blob_bytes;
+pub(crate) const MAX_BLOB_BYTES: usize = DeviceProfile::EXTENDED.max_blob_bytes;
 /// Most bytes of a signed grain.
 pub(crate) const MAX_COSE_BYTES: usize = Envelope::MAX_BYTES;
 /// Most bytes of the JSON text of one grain: eight times those of a blob.
-pub(crate) const MAX_JSON_BYTES: usize = 8 * MAX_SIDE_BLOB_BYTES;
+pub(crate) const MAX_JSON_BYTES: usize = 8 * MAX_BLOB_BYTES;
 
 /// The input named on the command line: a path, or `-`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use grainstore_rpc::Decoded;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::input::{MAX_SIDE_BLOB_BYTES, Source};
+use crate::input::{MAX_BLOB_BYTES, Source};
 
 /// Turn a raw blob into JSON: address, header, encoding and grain; needs no store
 #[derive(Debug, Args)]
@@ -17,7 +17,7 @@ pub(crate) struct Decode {
 
 impl Decode {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let blob = self.source.read(MAX_SIDE_BLOB_BYTES, &mut context.output)?;
+        let blob = self.source.read(MAX_BLOB_BYTES, &mut context.output)?;
         context.output.document(&Decoded::new(&blob)?)
     }
 }

@@ -10,7 +10,7 @@ use grainstore_rpc::PutAnswer;
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
-use crate::input::{MAX_COSE_BYTES, MAX_JSON_BYTES, MAX_SIDE_BLOB_BYTES, Source, to_text};
+use crate::input::{MAX_BLOB_BYTES, MAX_COSE_BYTES, MAX_JSON_BYTES, Source, to_text};
 use crate::lines::{Document, Documents};
 use crate::names::{SAME_FACT, named};
 use crate::output::{Output, ignore_closed_output};
@@ -68,7 +68,7 @@ impl PutFormat {
     pub(crate) fn read(self, source: &Source, output: &mut Output<'_>) -> Result<Option<Offer>> {
         Ok(match self {
             Self::Json => None,
-            Self::Mg => Some(Offer::Blob(source.read(MAX_SIDE_BLOB_BYTES, output)?)),
+            Self::Mg => Some(Offer::Blob(source.read(MAX_BLOB_BYTES, output)?)),
             Self::Cose => Some(Offer::Signed(source.read(MAX_COSE_BYTES, output)?)),
         })
     }

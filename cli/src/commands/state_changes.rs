@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::context::{Context, resolve_address};
 use crate::error::Result;
-use crate::input::{MAX_SIDE_BLOB_BYTES, Source};
+use crate::input::{MAX_BLOB_BYTES, Source};
 
 /// The recorded reason if none is given.
 const DEFAULT_LIFT_REASON: &str = "lifted on the command line, no reason given";
@@ -142,8 +142,7 @@ fn mark(
     let session = context.session()?;
     let address = resolve_address(&session, digits)?;
     let source = proof.and_then(|proof| proof.cose).map(Source::File);
-    let cose =
-        source.map(|source| source.read(MAX_SIDE_BLOB_BYTES, &mut context.output)).transpose()?;
+    let cose = source.map(|source| source.read(MAX_BLOB_BYTES, &mut context.output)).transpose()?;
     operation(address.into(), cose.map(Base64), &session)?;
     let answer = json!({ "address": address, "standing": standing });
     context.output.answer(&answer, |output| output.line(&format!("{standing} {address}")))

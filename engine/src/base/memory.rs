@@ -5,7 +5,7 @@
 
 /// The budget unless the host names another.
 pub(crate) const DEFAULT_MEMORY_BYTES: usize = 128 << 20;
-/// The least budget of a store.
+/// The least budget of a store ([`OpenOptions::memory_bytes`](crate::OpenOptions::memory_bytes)).
 pub const MIN_MEMORY_BYTES: usize = 16 << 20;
 /// Parts of the budget: the shares below are so many of them, and a tail is there twice while it is folded. The rest
 /// is for merges.

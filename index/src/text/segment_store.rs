@@ -27,7 +27,7 @@ pub trait SegmentFiles: Send + Sync + fmt::Debug {
     fn tag(&self, name: &str, page: u64, bytes: &[u8]) -> Option<[u8; 16]>;
 }
 
-/// A file that is read by position.
+/// A file that is read by position, of an [`InvertedIndex`](super::InvertedIndex).
 pub trait SegmentFile: Send + Sync + fmt::Debug {
     /// Its bytes.
     fn size(&self) -> u64;
@@ -39,7 +39,7 @@ pub trait SegmentFile: Send + Sync + fmt::Debug {
     fn read_at(&self, from: u64, to: &mut [u8]) -> io::Result<()>;
 }
 
-/// A file that is written.
+/// A file that is written, of an [`InvertedIndex`](super::InvertedIndex).
 pub trait SegmentOutput: Write {
     /// Gives the file its name, once all of it is on the disk.
     ///
@@ -48,7 +48,7 @@ pub trait SegmentOutput: Write {
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
-/// Where segments lie, and the cache of what is read from there.
+/// Where the segments of an [`InvertedIndex`](super::InvertedIndex) lie, and the cache of what is read from there.
 #[derive(Debug, Clone, Default)]
 pub struct SegmentStore {
     pub(super) files: Option<Arc<dyn SegmentFiles>>,

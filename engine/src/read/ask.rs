@@ -4,6 +4,7 @@ use grainstore_cal::{ExecuteOptions, Response};
 
 use crate::base::error::Result;
 use crate::handle::session::Session;
+use crate::read::memory::GivenGrains;
 
 impl Session {
     /// Runs one CAL query that only reads, in text or JSON, with the store's current time as now.
@@ -67,14 +68,21 @@ impl Session {
 
     /// Counts an access to each grain that an answer gives: the results of a RECALL and what an ASSEMBLE shows
     /// (OMS 22.10). Counts, values, histories and grains that a budget left out are none.
-    pub(crate) fn count_access(&self, answer: &Response) -> Result<()> {
+    pub(crate) fn count_access(&self, answer: &Response, given: &GivenGrains) -> Result<()> {
         let inner = self.store().inner();
         if !inner.counts_access() {
             return Ok(());
         }
+        let given = given.sorted();
         let view = self.view()?;
         for address in answer.answer.grains_given() {
-            if let Some(sequence) = view.sequence_of(&address)? {
+            let known = given.binary_search_by_key(&address, |(address, _)| *address).ok();
+            let known = known.and_then(|at| given.get(at)).map(|(_, sequence)| *sequence);
+            let sequence = match known {
+                Some(sequence) => Some(sequence),
+                None => view.sequence_of(&address)?,
+            };
+            if let Some(sequence) = sequence {
                 inner.touch(sequence);
             }
         }

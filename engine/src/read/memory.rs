@@ -5,7 +5,7 @@
 //! rechecks every candidate on the view: the index may miss none and can add none (invariant I4).
 
 use std::cell::Cell;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use grainstore_cal::{
     self as cal, AccessPlan, CancelHandle, HashPrefix, Hit, HostInfo, Memory, MemoryError,
@@ -14,7 +14,7 @@ use grainstore_cal::{
 };
 use grainstore_format::{ContentAddress, Grain, GrainType, Header};
 use grainstore_index::text::Language;
-use grainstore_index::{Field, IndexLookup, OwnedTermValue, Scope, TimeOrder, TimeRange};
+use grainstore_index::{Field, IndexLookup, OwnedTermValue, Scope, Sequence, TimeOrder, TimeRange};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::handle::session::{Session, StoredGrain};
@@ -118,6 +118,24 @@ impl From<ScanError> for MemoryError {
 pub struct SessionMemory<'s> {
     session: &'s Session,
     view: RwLock<Arc<View>>,
+    given: Arc<GivenGrains>,
+}
+
+/// Where the grains lie that recalls have given: those that an answer shows are counted as accesses.
+#[derive(Debug, Default)]
+pub(crate) struct GivenGrains(Mutex<Vec<(ContentAddress, Sequence)>>);
+
+impl GivenGrains {
+    fn add(&self, grains: impl IntoIterator<Item = (ContentAddress, Sequence)>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(grains);
+    }
+
+    /// The grains so far, in the order of their addresses.
+    pub(crate) fn sorted(&self) -> Vec<(ContentAddress, Sequence)> {
+        let mut given = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        given.sort_unstable();
+        given
+    }
 }
 
 impl Session {
@@ -139,11 +157,17 @@ impl Session {
     /// # Errors
     /// `ERR_IO` once the store is closed.
     pub fn reading(&self) -> Result<SessionMemory<'_>> {
-        Ok(SessionMemory { session: self, view: RwLock::new(self.view()?) })
+        let (view, given) = (RwLock::new(self.view()?), Arc::default());
+        Ok(SessionMemory { session: self, view, given })
     }
 }
 
 impl SessionMemory<'_> {
+    /// Where the grains lie that its recalls give.
+    pub(crate) fn given(&self) -> Arc<GivenGrains> {
+        Arc::clone(&self.given)
+    }
+
     fn view(&self) -> Arc<View> {
         Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -232,9 +256,11 @@ impl Memory for SessionMemory<'_> {
     ) -> Result<RecallStats, MemoryError> {
         let view = self.session.view_for_query(self.view(), query)?;
         let given = Cell::new(false);
-        let (walk, ended) = view.retry_text(
+        let counts = self.session.store().inner().counts_access();
+        let (mut walk, ended) = view.retry_text(
             || {
                 let mut walk = CandidateScan::new((self.session, &view), query, cancel, 0)?;
+                walk.passed_on = counts.then(Vec::new);
                 let ended = walk.run(&mut |candidate| {
                     given.set(true);
                     visit(candidate)
@@ -243,6 +269,7 @@ impl Memory for SessionMemory<'_> {
             },
             || !given.get(),
         )?;
+        self.given.add(walk.passed_on.take().into_iter().flatten());
         let total = match ended.is_continue() && !walk.cut {
             true => Some(walk.matched),
             false => walk.total_by_index()?,

@@ -24,15 +24,27 @@ const LATER_MS: i64 = 2 * START_MS;
 /// A grain: its address, its blob, its state.
 type Kept = (ContentAddress, Vec<u8>, String);
 
+/// The key of the encrypted fixtures.
+const FIXTURE_KEY: [u8; 32] = [9; 32];
+
 /// The committed store of a format.
 fn former(format: u32) -> Image {
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    let from = from.join(format!("format-{format}"));
-    let unpacked = |file: &str| {
-        let packed = fs::read(from.join(format!("{file}.redb.zst"))).unwrap();
-        zstd::bulk::decompress(&packed, 16 << 20).unwrap()
-    };
-    Image { truth: unpacked("grains"), index: unpacked("index") }
+    let name = format!("format-{format}");
+    Image { truth: unpacked(&name, "grains.redb"), index: unpacked(&name, "index.redb") }
+}
+
+/// The same of an encrypted one, whose keyring goes into a directory.
+fn former_keyed(format: u32, keyring: &Path) -> Image {
+    let name = format!("format-{format}-encrypted");
+    fs::write(keyring.join("keyring"), unpacked(&name, "keyring")).unwrap();
+    Image { truth: unpacked(&name, "grains.redb"), index: unpacked(&name, "index.redb") }
+}
+
+/// A file of a fixture.
+fn unpacked(fixture: &str, file: &str) -> Vec<u8> {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(fixture);
+    let packed = fs::read(from.join(format!("{file}.zst"))).unwrap();
+    zstd::bulk::decompress(&packed, 16 << 20).unwrap()
 }
 
 /// The stamp of a store as it lies on the disk, and the entries of its audit log.
@@ -77,20 +89,32 @@ fn told(store: &Store) -> (Vec<Kept>, Vec<AuditEntry>) {
 
 #[test]
 fn an_upgrade_is_done_whole_or_not_at_all_wherever_the_power_goes() {
-    (1..layout::FORMAT_VERSION).for_each(cut_power_over_upgrade);
+    let plain = |disk: &Disk| open(disk, &clock_at(LATER_MS));
+    (1..layout::FORMAT_VERSION)
+        .for_each(|format| cut_power_over_upgrade(format, &former(format), &plain));
 }
 
-fn cut_power_over_upgrade(format: u32) {
-    let former = former(format);
+#[test]
+fn an_upgrade_of_an_encrypted_store_is_done_whole_or_not_at_all_wherever_the_power_goes() {
+    let dir = tempfile::TempDir::new().unwrap();
+    // The first format with an encrypted fixture.
+    for format in 2..layout::FORMAT_VERSION {
+        let former = former_keyed(format, dir.path());
+        let keyed = |disk: &Disk| open_keyed(disk, dir.path(), FIXTURE_KEY);
+        cut_power_over_upgrade(format, &former, &keyed);
+    }
+}
+
+fn cut_power_over_upgrade(format: u32, former: &Image, open: &dyn Fn(&Disk) -> Result<Store>) {
     let (found, entries) = stamp(former.clone());
     assert_eq!(found, format);
     let disk = Disk::recording(former.clone());
-    let store = open(&disk, &clock_at(LATER_MS)).unwrap();
+    let store = open(&disk).unwrap();
     let (grains, audit) = told(&store);
     assert!(grains.len() >= 12);
     store.close().unwrap();
     let (mut before, mut after) = (0, 0);
-    replay(&former, &disk.story(), |event, moment| {
+    replay(former, &disk.story(), |event, moment| {
         if !matches!(event, Some(Event::Synced(_)) | None) {
             return;
         }
@@ -102,7 +126,7 @@ fn cut_power_over_upgrade(format: u32) {
                 halved => panic!("{cut:?}: {halved:?}"),
             }
             let disk = Disk::new(image);
-            let store = open(&disk, &clock_at(LATER_MS)).unwrap();
+            let store = open(&disk).unwrap();
             assert_eq!(store.stats().unwrap().format, layout::FORMAT_VERSION);
             assert_eq!(told(&store), (grains.clone(), audit.clone()), "{cut:?}");
             assert_eq!(store.verify(true).unwrap().problems, []);
@@ -157,15 +181,15 @@ fn a_store_of_a_later_format_is_refused_by_its_number() {
 }
 
 /// The keys of an encrypted store on a disk in memory, whose keyring lies in a directory.
-fn keys_in(directory: &Path) -> Vault {
-    let keyring = Keyring::open(directory, &MasterKey::new([7; 32])).unwrap().unwrap();
+fn keys_in(directory: &Path, key: [u8; 32]) -> Vault {
+    let keyring = Keyring::open(directory, &MasterKey::new(key)).unwrap().unwrap();
     Vault::with_keyring(Arc::new(keyring))
 }
 
-fn open_keyed(disk: &Disk, keyring: &Path) -> Result<Store> {
+fn open_keyed(disk: &Disk, keyring: &Path, key: [u8; 32]) -> Result<Store> {
     let options = OpenOptions::new().clock(clock_at(LATER_MS));
     let backends = (|| disk.truth(), || disk.index());
-    Store::on_keyed_backends(backends, &keys_in(keyring), &options)
+    Store::on_keyed_backends(backends, &keys_in(keyring, key), &options)
 }
 
 /// Grains of people of whom one was erased.
@@ -223,19 +247,22 @@ fn without_marks(image: Image, vault: &Vault) -> Image {
     disk.live()
 }
 
+/// The key of the store that the next test makes.
+const KEY: [u8; 32] = [7; 32];
+
 #[test]
 fn an_upgrade_that_marks_destroyed_keys_is_done_whole_or_not_at_all() {
     let dir = tempfile::TempDir::new().unwrap();
-    Keyring::create(dir.path(), &MasterKey::new([7; 32]), [5; 16]).unwrap();
+    Keyring::create(dir.path(), &MasterKey::new(KEY), [5; 16]).unwrap();
     let disk = Disk::default();
-    let store = open_keyed(&disk, dir.path()).unwrap();
+    let store = open_keyed(&disk, dir.path(), KEY).unwrap();
     let [ann, bob] = fill_keyed(&store);
     store.close().unwrap();
     assert_eq!(marked(disk.live()), 1);
-    let former = stamped(without_marks(disk.live(), &keys_in(dir.path())), 1);
+    let former = stamped(without_marks(disk.live(), &keys_in(dir.path(), KEY)), 1);
     let (_, entries) = stamp(former.clone());
     let disk = Disk::recording(former.clone());
-    open_keyed(&disk, dir.path()).unwrap().close().unwrap();
+    open_keyed(&disk, dir.path(), KEY).unwrap().close().unwrap();
     let (mut before, mut after) = (0, 0);
     replay(&former, &disk.story(), |event, moment| {
         if !matches!(event, Some(Event::Synced(_)) | None) {
@@ -249,7 +276,7 @@ fn an_upgrade_that_marks_destroyed_keys_is_done_whole_or_not_at_all() {
                 halved => panic!("{cut:?}: {halved:?}"),
             }
             let disk = Disk::new(image);
-            let store = open_keyed(&disk, dir.path()).unwrap();
+            let store = open_keyed(&disk, dir.path(), KEY).unwrap();
             assert_eq!(
                 (store.stats().unwrap().format, marked(disk.live())),
                 (layout::FORMAT_VERSION, 1)

@@ -19,6 +19,7 @@ use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::handle::cal_switch::CalSwitch;
 use crate::handle::capability_token::CapabilityToken;
 use crate::handle::session::Session;
+use crate::read::memory::GivenGrains;
 use crate::write::read_log::ReadRecord;
 
 /// Row limit of a query without one, if no rule is stricter (OMS 28.1). The language has limits of its own,
@@ -95,8 +96,8 @@ impl Session {
         let listens = noting.as_mut().map(|noting| noting as &mut dyn EventListener);
         let answered = self.execute_statement(query, options, token, listens);
         let streamed = noting.and_then(CountingListener::into_record);
-        let answer = match answered {
-            Ok(answer) => answer,
+        let (answer, given) = match answered {
+            Ok(answered) => answered,
             Err(error) => {
                 let errand = self.errand_of(query, token, options.tier).started_at(started);
                 return Err(self.record_failure(errand, streamed, error));
@@ -117,7 +118,7 @@ impl Session {
             stream: streamed.map(|note| note.entry()),
         })
         .map_err(cal_error)?;
-        self.count_access(&answer).map_err(cal_error)?;
+        self.count_access(&answer, &given).map_err(cal_error)?;
         Ok(answer)
     }
 
@@ -155,10 +156,10 @@ impl Session {
         let may_be_told = audits_reads || token.is_some() || options.tier == Tier::Evolve;
         let errand = may_be_told.then(|| Arc::new(self.errand_of(query, token, options.tier)));
         let Some(errand) = errand.filter(|errand| audits_reads || errand.must_audit()) else {
-            let answer = self
+            let (answer, given) = self
                 .execute_statement(query, options, token, listener)
                 .map_err(|error| self.audit_if_writing(query, options.tier, error))?;
-            self.count_access(&answer).map_err(cal_error)?;
+            self.count_access(&answer, &given).map_err(cal_error)?;
             return Ok(answer);
         };
         let session = self.for_call(&errand);
@@ -169,10 +170,10 @@ impl Session {
             errand.set_stream(note);
         }
         match answered {
-            Ok(answer) => {
+            Ok((answer, given)) => {
                 let grains = answer.meta.budget.grains_returned;
                 session.audit_answer(&answer.answer, grains).map_err(cal_error)?;
-                session.count_access(&answer).map_err(cal_error)?;
+                session.count_access(&answer, &given).map_err(cal_error)?;
                 Ok(answer)
             }
             Err(error) => Err(session.audit_failure(&errand, error)),
@@ -268,17 +269,19 @@ impl Session {
         prepared.map_err(|error| explain_switch(error, switched))
     }
 
+    /// Runs a statement. Returns its answer, and where the grains lie that its recalls gave.
     fn execute_statement(
         &self,
         query: &[u8],
         options: &ExecuteOptions<'_>,
         token: Option<&CapabilityToken>,
         listener: Option<&mut dyn EventListener>,
-    ) -> Result<Response, cal::Error> {
+    ) -> Result<(Response, Arc<GivenGrains>), cal::Error> {
         let guard =
             CallGate { session: self, token, is_prepare: false, requested_tier: options.tier };
         let options = self.effective_options(options, &guard)?;
         let reading = self.reading().map_err(cal_error)?;
+        let given = reading.given();
         let writes = self.store().inner().writes();
         let switched = guard.requested_tier != options.tier;
         let answer = catch_storage_panic(|| {
@@ -296,7 +299,8 @@ impl Session {
                 Some(listener) => cal::stream(memory, query, &options, writes, listener),
             })
         });
-        answer.map_err(cal_error)?.map_err(|error| explain_switch(error, switched))
+        let answer = answer.map_err(cal_error)?.map_err(|error| explain_switch(error, switched))?;
+        Ok((answer, given))
     }
 
     /// The options of a call after the switch and rules of the store are applied.

@@ -83,6 +83,8 @@ pub(crate) struct CandidateScan<'w> {
     proposed: u64,
     /// Grains that match.
     pub(crate) matched: u64,
+    /// Those that were passed on and not counted as accesses, if the caller wants to know where they lie.
+    pub(crate) passed_on: Option<Vec<(ContentAddress, Sequence)>>,
     /// The last sequence of the view.
     pub(super) last: Sequence,
     /// Inputs of the scores of a search.
@@ -137,6 +139,7 @@ impl<'w> CandidateScan<'w> {
             scanned: 0,
             proposed: 0,
             matched: 0,
+            passed_on: None,
             last: view.last_sequence()?,
             statistics: Vec::new(),
             ranking: RankingKind::Text,
@@ -417,6 +420,7 @@ impl CandidateScan<'_> {
                 None => return Ok(ControlFlow::Continue(())),
             },
         };
+        let mut shown = None;
         let flow = self.view.with_live_blob(sequence, |blob| {
             with_fields(blob, |grain| {
                 let address = match checked {
@@ -426,6 +430,7 @@ impl CandidateScan<'_> {
                     None if self.look_at(sequence, grain)? => self.admitted(blob, grain, &state),
                     None => None,
                 };
+                shown = address;
                 let score = checked.map_or(Score::STRUCTURAL, |(_, score)| score);
                 let show = |address| visit(Candidate { address, grain, state: &state, score });
                 Ok(address.map(show))
@@ -434,6 +439,8 @@ impl CandidateScan<'_> {
         if flow.is_some() {
             if self.matched < self.given as u64 {
                 self.session.store().inner().touch(sequence);
+            } else if let (Some(passed_on), Some(address)) = (&mut self.passed_on, shown) {
+                passed_on.push((address, sequence));
             }
             self.matched += 1;
         }

@@ -87,6 +87,9 @@ fn main() -> Result<(), Error> {
             .collect();
         for minute in 1..=minutes {
             thread::sleep(Duration::from_secs(60));
+            if soak.ended.load(Ordering::Relaxed) {
+                break;
+            }
             soak.erase(minute)?;
             soak.report(minute, &dir)?;
         }
@@ -107,7 +110,10 @@ impl Soak {
     fn repeat(&self, number: u64, work: Work) -> Result<(), Error> {
         let mut round = number << 32;
         while !self.ended.load(Ordering::Relaxed) {
-            work(self, round)?;
+            if let Err(error) = work(self, round) {
+                self.ended.store(true, Ordering::Relaxed);
+                return Err(error);
+            }
             round += 1;
         }
         Ok(())
@@ -192,7 +198,7 @@ fn about(subject: &str) -> Result<Query, Error> {
     Ok(Query::default().when(Predicate::text_is("subject", subject)?))
 }
 
-/// The grain of a number; one in ten belongs to a user of one of a thousand.
+/// The grain of a number; one in ten belongs to a user, who has ten. Whoever is erased gets no new ones.
 fn grain(number: u64) -> Result<Grain, Error> {
     let words = 4 + scattered(number) % 9;
     let object: Vec<String> = (0..words).map(|at| word(scattered(number * 16 + at))).collect();
@@ -201,7 +207,7 @@ fn grain(number: u64) -> Result<Grain, Error> {
     let (subject, object) = (subject(number), format!("{} number{number}", object.join(" ")));
     let belief = BeliefBuilder::new(time, subject, relation, object, 0.9);
     let belief = match number % 10 {
-        0 => belief.user_id(user(number / 10 % 1_000)),
+        0 => belief.user_id(user(number / 100)),
         _ => belief,
     };
     Ok(belief.build()?)

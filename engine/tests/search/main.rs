@@ -10,6 +10,12 @@ mod conversations;
 mod embedder;
 mod expand;
 mod foreign_index;
+#[path = "../kit/former.rs"]
+#[expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests, which the allowance for tests does not reach"
+)]
+mod former;
 mod graph;
 mod hostile_store;
 mod isolation;

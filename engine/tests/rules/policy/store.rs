@@ -67,6 +67,7 @@ impl<'c> Runner<'c> {
         if let Some(operator) = &case.options.operator {
             options = options.operator(operator);
         }
+        crate::former::put_former_store(dir.path());
         let store = Store::open(dir.path(), &options).unwrap();
         Self { case, grains: Grains::of(case), store, clock, head: None, _dir: dir }
     }

@@ -15,6 +15,7 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn new() -> Self {
         let dir = TempDir::new().unwrap();
+        crate::former::put_former_store(dir.path());
         let store = Store::open(dir.path(), &OpenOptions::new().create(true)).unwrap();
         Self { session: store.session(SessionOptions::default()), store, _dir: dir }
     }

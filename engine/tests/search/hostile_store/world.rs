@@ -60,6 +60,7 @@ pub(crate) struct World {
 }
 
 fn open(dir: &TempDir) -> Session {
+    crate::former::put_former_store(dir.path());
     let store = Store::open(dir.path(), &OpenOptions::new().create(true)).unwrap();
     store.session(SessionOptions::default())
 }

@@ -38,6 +38,9 @@ impl Place {
         let dir = TempDir::new().unwrap();
         let shown: Arc<ManualClock> = Arc::clone(&clock);
         let options = options.create(true).clock(shown);
+        if !keyed {
+            crate::former::put_former_store(&dir.path().join("store"));
+        }
         let store = Store::open(dir.path().join("store"), &options).unwrap();
         Self { dir, store, clock, keyed }
     }

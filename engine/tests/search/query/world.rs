@@ -239,5 +239,6 @@ pub(crate) fn encoded(fields: Map) -> Blob {
 
 fn open(dir: &TempDir, clock: &Arc<ManualClock>) -> Store {
     let options = OpenOptions::new().create(true).clock(Arc::<ManualClock>::clone(clock));
+    crate::former::put_former_store(dir.path());
     Store::open(dir.path(), &options).unwrap()
 }

@@ -12,6 +12,7 @@ pub(crate) fn store() -> (TempDir, Session) {
 }
 
 pub(crate) fn open(dir: &TempDir) -> Store {
+    crate::former::put_former_store(dir.path());
     Store::open(dir.path(), &OpenOptions::new().create(true)).unwrap()
 }
 

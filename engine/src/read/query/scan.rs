@@ -28,6 +28,9 @@ use crate::state::visibility::Visibility;
 /// Candidates between checks for cancellation.
 const CHECK_INTERVAL_CANDIDATES: u64 = 64;
 
+/// Grains passed on whose places are kept for the caller; of more it looks the rest up by their addresses.
+const MAX_PASSED_ON: usize = 1_024;
+
 /// Rows of the index up to which all matches are counted by it, those of superseded grains included.
 const MAX_TOTAL_BY_INDEX: u64 = 256;
 
@@ -83,7 +86,7 @@ pub(crate) struct CandidateScan<'w> {
     proposed: u64,
     /// Grains that match.
     pub(crate) matched: u64,
-    /// Those that were passed on and not counted as accesses, if the caller wants to know where they lie.
+    /// The first of those that were passed on and not counted as accesses, if the caller wants to know where they lie.
     pub(crate) passed_on: Option<Vec<(ContentAddress, Sequence)>>,
     /// The last sequence of the view.
     pub(super) last: Sequence,
@@ -439,7 +442,9 @@ impl CandidateScan<'_> {
         if flow.is_some() {
             if self.matched < self.given as u64 {
                 self.session.store().inner().touch(sequence);
-            } else if let (Some(passed_on), Some(address)) = (&mut self.passed_on, shown) {
+            } else if let (Some(passed_on), Some(address)) = (&mut self.passed_on, shown)
+                && passed_on.len() < MAX_PASSED_ON
+            {
                 passed_on.push((address, sequence));
             }
             self.matched += 1;

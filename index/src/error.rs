@@ -128,6 +128,13 @@ impl Error {
         Self { kind: ErrorKind::Integrity, message, source: Some(Box::new(source)) }
     }
 
+    /// An error for a segment of the full text that cannot be read: an error of the system passes, a file that is missing
+    /// or short is damage. What a file of ours told the search library keeps its kind.
+    pub(crate) fn input(source: std::io::Error) -> Self {
+        let kind = kind_of_input(&source);
+        Self { kind, ..Self::text(source) }
+    }
+
     /// An error for a segment of the full text that cannot be written.
     pub(crate) fn output(source: std::io::Error) -> Self {
         let message = "a segment of the full text cannot be written".to_owned();
@@ -191,7 +198,22 @@ impl From<redb::StorageError> for Error {
 
 impl From<tantivy::TantivyError> for Error {
     fn from(source: tantivy::TantivyError) -> Self {
-        Self::text(source)
+        let kind = match &source {
+            tantivy::TantivyError::IoError(source) => kind_of_input(source),
+            _ => ErrorKind::Integrity,
+        };
+        Self { kind, ..Self::text(source) }
+    }
+}
+
+/// The kind of an error of reading a segment.
+fn kind_of_input(source: &std::io::Error) -> ErrorKind {
+    let own = source.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
+    let is_of_system = source.raw_os_error().is_some();
+    match own {
+        Some(own) => own.kind,
+        None if is_of_system && source.kind() != std::io::ErrorKind::NotFound => ErrorKind::Io,
+        None => ErrorKind::Integrity,
     }
 }
 

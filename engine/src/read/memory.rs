@@ -118,7 +118,8 @@ impl From<ScanError> for MemoryError {
 pub struct SessionMemory<'s> {
     session: &'s Session,
     view: RwLock<Arc<View>>,
-    given: Arc<GivenGrains>,
+    /// `None` unless somebody asks.
+    given: Option<Arc<GivenGrains>>,
 }
 
 /// Where the grains lie that recalls have given: those that an answer shows are counted as accesses.
@@ -157,15 +158,14 @@ impl Session {
     /// # Errors
     /// `ERR_IO` once the store is closed.
     pub fn reading(&self) -> Result<SessionMemory<'_>> {
-        let (view, given) = (RwLock::new(self.view()?), Arc::default());
-        Ok(SessionMemory { session: self, view, given })
+        Ok(SessionMemory { session: self, view: RwLock::new(self.view()?), given: None })
     }
 }
 
 impl SessionMemory<'_> {
-    /// Where the grains lie that its recalls give.
-    pub(crate) fn given(&self) -> Arc<GivenGrains> {
-        Arc::clone(&self.given)
+    /// Keeps where the grains lie that its recalls give.
+    pub(crate) fn note_given(&mut self) -> Arc<GivenGrains> {
+        Arc::clone(self.given.get_or_insert_default())
     }
 
     fn view(&self) -> Arc<View> {
@@ -256,7 +256,7 @@ impl Memory for SessionMemory<'_> {
     ) -> Result<RecallStats, MemoryError> {
         let view = self.session.view_for_query(self.view(), query)?;
         let given = Cell::new(false);
-        let counts = self.session.store().inner().counts_access();
+        let counts = self.given.is_some() && self.session.store().inner().counts_access();
         let (mut walk, ended) = view.retry_text(
             || {
                 let mut walk = CandidateScan::new((self.session, &view), query, cancel, 0)?;
@@ -269,7 +269,9 @@ impl Memory for SessionMemory<'_> {
             },
             || !given.get(),
         )?;
-        self.given.add(walk.passed_on.take().into_iter().flatten());
+        if let Some(given) = &self.given {
+            given.add(walk.passed_on.take().into_iter().flatten());
+        }
         let total = match ended.is_continue() && !walk.cut {
             true => Some(walk.matched),
             false => walk.total_by_index()?,

@@ -168,3 +168,21 @@ fn an_erasure_is_whole_whenever_the_power_goes_and_its_scrub_goes_on() {
     assert_no_writer_panicked();
     assert!(points > 6, "{points} sync points");
 }
+
+/// An answer that was on its way when a grain was erased counts an access to it.
+#[test]
+fn an_access_that_is_counted_after_an_erasure_leaves_no_row() {
+    let Before { image, of_ann, of_bob } = filled();
+    let store = open(&Disk::new(image), &clock_at(2 * START_MS)).unwrap();
+    let session = operator(&store);
+    let place = |address| session.view().unwrap().sequence_of(address).unwrap().unwrap();
+    let (hers, his) = (place(&of_ann[1]), place(&of_bob[1]));
+    session.erase_user(ANN, "asked", &EraseOptions::new()).unwrap();
+    for at in [hers, his] {
+        store.inner().touch(at);
+    }
+    store.flush().unwrap();
+    let counts = |at| session.view().unwrap().access_at(at).unwrap().count;
+    assert_eq!((counts(hers), counts(his)), (0, 1));
+    store.close().unwrap();
+}

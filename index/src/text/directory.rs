@@ -39,11 +39,23 @@ impl Section {
     /// # Errors
     /// `ERR_INTEGRITY` if there are fewer, they cannot be read, or were changed.
     pub(super) fn read(&self, range: Range<usize>) -> Result<OwnedBytes> {
+        self.read_as(range, self.kept)
+    }
+
+    /// The same; what is long is read around the cache.
+    ///
+    /// # Errors
+    /// As [`Section::read`].
+    pub(super) fn read_around(&self, range: Range<usize>) -> Result<OwnedBytes> {
+        self.read_as(range, true)
+    }
+
+    fn read_as(&self, range: Range<usize>, kept: bool) -> Result<OwnedBytes> {
         if range.end > self.size {
             return Err(Error::integrity("a segment of the full text contradicts itself"));
         }
         let at = |place: usize| self.start.saturating_add(place);
-        self.bytes.read(at(range.start)..at(range.end), self.kept)
+        self.bytes.read(at(range.start)..at(range.end), kept)
     }
 
     /// A row of a column of 8-byte numbers.

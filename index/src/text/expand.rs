@@ -146,7 +146,7 @@ fn add_prefix(prefix: &str, part: TextPart<'_>, counts: &mut TermFrequencies<'_>
         }
         TextPart::Segment(segment, gone) => {
             let terms = segment.inverted_index().terms().range().ge(prefix);
-            let mut terms = terms.into_stream().map_err(Error::text)?;
+            let mut terms = terms.into_stream().map_err(Error::input)?;
             while terms.advance() && terms.key().starts_with(prefix.as_bytes()) {
                 counts.watch.step(1)?;
                 add_segment_term(terms.key(), terms.term_ord(), terms.value(), gone, counts);
@@ -191,7 +191,7 @@ fn add_fuzzy(
         TextPart::Segment(segment, gone) => {
             let query = FuzzyTermQuery::new(Term::from_field_text(field(), asked), edits, true);
             let terms = segment.inverted_index().terms().search(query.automaton()?);
-            let mut terms = terms.into_stream().map_err(Error::text)?;
+            let mut terms = terms.into_stream().map_err(Error::input)?;
             while terms.advance() {
                 counts.watch.step(1)?;
                 add_segment_term(terms.key(), terms.term_ord(), terms.value(), gone, counts);

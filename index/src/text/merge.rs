@@ -16,7 +16,7 @@ use tantivy::postings::{FieldSerializer, InvertedIndexSerializer};
 
 use super::forward::{encode_record, ordinal_width};
 use super::page_tag::PageTag;
-use super::segment::{FILES, field, library_segment};
+use super::segment::{FILES, ForwardBlock, field, library_segment};
 use super::segment_file::SegmentWriter;
 use super::sources::{MergeSource, TailOrdinals, TermCursor};
 use crate::error::{Error, Result};
@@ -120,13 +120,14 @@ fn write_columns(
     let mut offsets = Vec::with_capacity(layout.origins.len().saturating_add(1));
     let (mut end, mut record) = (0_u64, Vec::new());
     offsets.push(end);
+    let mut blocks: Vec<ForwardBlock> = sources.iter().map(|_| ForwardBlock::default()).collect();
     for (_, at, here) in &layout.origins {
-        let (Some(source), Some(new), Some(tail)) =
-            (sources.get(*at), numbers.new.get(*at), numbers.tails.get(*at))
+        let (Some(source), Some(new), Some(tail), Some(block)) =
+            (sources.get(*at), numbers.new.get(*at), numbers.tails.get(*at), blocks.get_mut(*at))
         else {
             continue;
         };
-        let kept = source.kept(*here, tail)?;
+        let kept = source.kept(*here, tail, block)?;
         let number = |old: &u32| new.get(usize::try_from(*old).ok()?).copied();
         let ordinals: Option<Vec<u32>> = kept.ordinals.iter().map(number).collect();
         let ordinals = ordinals.ok_or_else(Error::full)?;

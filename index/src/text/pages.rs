@@ -7,7 +7,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard, Weak};
 
 use tantivy::directory::OwnedBytes;
 
@@ -16,7 +16,7 @@ use super::page_tag::{MAX_PAGE_BYTES, PageTag, TAG_BYTES};
 use super::segment_file::{FOOTER_BYTES, FOOTER_PAGE, Footer};
 use super::segment_store::SegmentFile;
 use super::segment_store::SegmentStore;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// Pages from which a range is read around the cache, where it is kept by who reads it.
 const MAX_CACHED_PAGES: usize = 8;
@@ -46,7 +46,7 @@ pub(super) struct PagedFile {
     /// Pages that were read into the cache.
     pages_read: AtomicUsize,
     /// All of it, once it is read much and the cache has room.
-    whole: OnceLock<OwnedBytes>,
+    whole: RwLock<Option<OwnedBytes>>,
 }
 
 /// A page, if it is in the cache.
@@ -82,19 +82,24 @@ pub(super) fn open_memory(bytes: Vec<u8>, tag: PageTag<'_>) -> Result<Opened> {
 /// Opens a segment in a file: reads its end.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` if it is not a segment of this layout, or cannot be read.
+/// `ERR_INTEGRITY` if it is not a segment of this layout, or missing; `ERR_IO` if it cannot be read now.
 pub(super) fn open_file(store: &SegmentStore, name: &str) -> Result<Opened> {
     let files = store.files.as_ref().ok_or_else(damaged)?;
-    let file = files.open(name).map_err(Error::text)?;
+    let file = files.open(name).map_err(Error::input)?;
     let size = usize::try_from(file.size()).map_err(|_| damaged())?;
     let split = size.checked_sub(FOOTER_BYTES).ok_or_else(damaged)?;
     let mut footer = vec![0; FOOTER_BYTES - TAG_BYTES];
-    file.read_at(split as u64, &mut footer).map_err(Error::text)?;
+    file.read_at(split as u64, &mut footer).map_err(Error::input)?;
     let footer = Footer::parse(&footer).ok_or_else(damaged)?;
     let body = footer.body().and_then(|body| usize::try_from(body).ok());
     let body = body.filter(|body| *body <= split).ok_or_else(damaged)?;
-    let mut end = vec![0; size.saturating_sub(body)];
-    file.read_at(body as u64, &mut end).map_err(Error::text)?;
+    let tags = body.div_ceil(MAX_PAGE_BYTES).saturating_mul(TAG_BYTES);
+    let end = tags.saturating_add(FOOTER_BYTES);
+    if body.saturating_add(end) != size {
+        return Err(damaged());
+    }
+    let mut end = vec![0; end];
+    file.read_at(body as u64, &mut end).map_err(Error::input)?;
     let tag = |page, bytes: &[u8]| store.tag(name, page, bytes);
     let own = check_end(&end, body, &tag).ok_or_else(damaged)?;
     let pages = body.div_ceil(MAX_PAGE_BYTES);
@@ -102,7 +107,7 @@ pub(super) fn open_file(store: &SegmentStore, name: &str) -> Result<Opened> {
     end.shrink_to_fit();
     let slots = std::iter::repeat_with(PageSlot::default).take(pages).collect();
     let (store, name) = (store.clone(), name.to_owned());
-    let (pages_read, whole) = (AtomicUsize::new(0), OnceLock::new());
+    let (pages_read, whole) = (AtomicUsize::new(0), RwLock::new(None));
     let paged = PagedFile { store, file, name, body, tags: end, slots, pages_read, whole };
     Ok((SegmentBytes::File(Arc::new(paged)), footer, own))
 }
@@ -119,7 +124,7 @@ impl SegmentBytes {
     /// The bytes of a range. What is long and `kept` by the caller is not put into the cache.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if they cannot be read, or were changed.
+    /// `ERR_INTEGRITY` if they were changed; `ERR_IO` if they cannot be read now.
     pub(super) fn read(&self, range: Range<usize>, kept: bool) -> Result<OwnedBytes> {
         match self {
             Self::Memory(bytes) if range.start <= range.end && range.end <= bytes.len() => {
@@ -187,7 +192,7 @@ impl PagedFile {
         range: Range<usize>,
         look: impl FnOnce(&OwnedBytes, Range<usize>) -> T,
     ) -> Option<T> {
-        if let Some(whole) = self.whole.get() {
+        if let Some(whole) = &*self.whole.read().unwrap_or_else(PoisonError::into_inner) {
             return (range.start <= range.end && range.end <= whole.len())
                 .then(|| look(whole, range));
         }
@@ -222,7 +227,7 @@ impl PagedFile {
             let last = end.min(first.saturating_add(PAGES_AT_ONCE));
             let stop = last.saturating_mul(MAX_PAGE_BYTES).min(self.body);
             pages.resize(stop.saturating_sub(start), 0);
-            self.file.read_at(start as u64, &mut pages).map_err(Error::text)?;
+            self.file.read_at(start as u64, &mut pages).map_err(Error::input)?;
             for (number, page) in (first..).zip(pages.chunks(MAX_PAGE_BYTES)) {
                 self.check(number, page)?;
             }
@@ -244,7 +249,11 @@ impl PagedFile {
         self.read_page(number, &mut bytes)?;
         let read = self.pages_read.fetch_add(1, Ordering::Relaxed);
         if read.saturating_mul(MUCH_READ) >= self.slots.len() {
-            self.keep_whole()?;
+            match self.keep_whole() {
+                // The page itself could be read.
+                Err(error) if error.kind() == ErrorKind::Io => {}
+                kept => kept?,
+            }
         }
         let size = bytes.len();
         let page = OwnedBytes::new(bytes);
@@ -256,18 +265,27 @@ impl PagedFile {
     }
 
     /// Reads all of it, if the cache has room.
-    fn keep_whole(&self) -> Result<()> {
-        if self.whole.get().is_some() || !self.store.cache.reserve(self.body) {
+    fn keep_whole(self: &Arc<Self>) -> Result<()> {
+        let cache = &self.store.cache;
+        if self.lock_whole().is_some() || !cache.reserve(self.body) {
             return Ok(());
         }
         let read = self.read_around(0..self.body);
-        let is_kept = read.as_ref().is_ok_and(|all| self.whole.set(all.clone()).is_ok());
-        if is_kept {
-            self.forget_pages();
-        } else {
-            self.store.cache.release(self.body);
+        let all = read.inspect_err(|_| cache.release(self.body))?;
+        let before = self.lock_whole().replace(all);
+        if before.is_some() {
+            // Another thread was faster.
+            cache.release(self.body);
+            return Ok(());
         }
-        read.map(drop)
+        self.forget_pages();
+        let own: Weak<Self> = Arc::downgrade(self);
+        cache.keeps_whole(own);
+        Ok(())
+    }
+
+    fn lock_whole(&self) -> RwLockWriteGuard<'_, Option<OwnedBytes>> {
+        self.whole.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives up the pages that are in the cache.
@@ -279,7 +297,7 @@ impl PagedFile {
     fn read_page(&self, number: usize, to: &mut Vec<u8>) -> Result<()> {
         let first = number.saturating_mul(MAX_PAGE_BYTES);
         to.resize(self.body.saturating_sub(first).min(MAX_PAGE_BYTES), 0);
-        self.file.read_at(first as u64, to).map_err(Error::text)?;
+        self.file.read_at(first as u64, to).map_err(Error::input)?;
         self.check(number, to)
     }
 
@@ -295,6 +313,17 @@ impl PagedFile {
 }
 
 impl PageHolder for PagedFile {
+    fn has(&self, number: usize) -> bool {
+        self.slots.get(number).is_some_and(|slot| slot.lock().is_some())
+    }
+
+    fn evict_whole(&self) {
+        if self.lock_whole().take().is_some() {
+            self.pages_read.store(0, Ordering::Relaxed);
+            self.store.cache.release(self.body);
+        }
+    }
+
     fn evict(&self, number: usize, even_used: bool) -> Option<usize> {
         let Some(slot) = self.slots.get(number) else { return Some(0) };
         let mut page = slot.lock();
@@ -308,9 +337,7 @@ impl PageHolder for PagedFile {
 impl Drop for PagedFile {
     fn drop(&mut self) {
         self.forget_pages();
-        if self.whole.get().is_some() {
-            self.store.cache.release(self.body);
-        }
+        self.evict_whole();
     }
 }
 

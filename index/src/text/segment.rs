@@ -5,6 +5,7 @@
 //! see `gone`.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
 
 use tantivy::directory::OwnedBytes;
@@ -27,6 +28,8 @@ use crate::posting::Sequence;
 pub(super) const FILES: [&str; SECTIONS - 3] = ["idx", "pos", "term", "fieldnorm", "fast", "store"];
 /// About the bytes that a merge holds for a document, beside its postings and terms.
 pub(super) const MERGE_BYTES_OF_A_DOCUMENT: usize = 40;
+/// Bytes of terms that a merge reads at once.
+const FORWARD_BLOCK_BYTES: usize = 256 << 10;
 /// Those that the library keeps in memory while a segment is open.
 const KEPT: [&str; 2] = ["term", "fieldnorm"];
 
@@ -50,6 +53,25 @@ pub(super) struct Segment {
 pub(super) struct StoredRecord {
     bytes: OwnedBytes,
     width: usize,
+}
+
+/// The terms of documents one after another, as a merge reads them.
+#[derive(Debug)]
+pub(super) struct ForwardBlock {
+    start: usize,
+    bytes: OwnedBytes,
+}
+
+impl Default for ForwardBlock {
+    fn default() -> Self {
+        Self { start: 0, bytes: OwnedBytes::empty() }
+    }
+}
+
+impl ForwardBlock {
+    fn has(&self, place: &Range<usize>) -> bool {
+        place.start >= self.start && place.end <= self.start.saturating_add(self.bytes.len())
+    }
 }
 
 impl StoredRecord {
@@ -298,11 +320,44 @@ impl Segment {
     /// # Errors
     /// `ERR_INTEGRITY` if there is no such document, or its record is malformed.
     pub(super) fn record(&self, document: u32) -> Result<StoredRecord> {
+        let bytes = self.forward.read(self.place(document)?)?;
+        self.stored(bytes)
+    }
+
+    /// The same, for who reads one document after another: blocks of many are read around the cache.
+    ///
+    /// # Errors
+    /// As [`Segment::record`].
+    pub(super) fn next_record(
+        &self,
+        document: u32,
+        block: &mut ForwardBlock,
+    ) -> Result<StoredRecord> {
+        let place = self.place(document)?;
+        if !block.has(&place) {
+            let end = place.end.max(place.start.saturating_add(FORWARD_BLOCK_BYTES));
+            let end = end.min(self.forward.size()).max(place.end);
+            block.bytes = self.forward.read_around(place.start..end)?;
+            block.start = place.start;
+        }
+        let at = |place: usize| place.saturating_sub(block.start);
+        let range = at(place.start)..at(place.end);
+        if range.end > block.bytes.len() {
+            return Err(unsound());
+        }
+        self.stored(block.bytes.slice(range))
+    }
+
+    /// Where the terms of a document lie.
+    fn place(&self, document: u32) -> Result<Range<usize>> {
         let [start, end] = self.offsets.numbers(document)?;
         let place = |at: u64| usize::try_from(at).ok();
         let range = place(start).zip(place(end)).filter(|(start, end)| start <= end);
-        let (start, end) = range.ok_or_else(unsound)?;
-        let (bytes, width) = (self.forward.read(start..end)?, self.footer.width);
+        range.map(|(start, end)| start..end).ok_or_else(unsound)
+    }
+
+    fn stored(&self, bytes: OwnedBytes) -> Result<StoredRecord> {
+        let width = self.footer.width;
         ForwardRecord::read(bytes.as_slice(), width).ok_or_else(unsound)?;
         Ok(StoredRecord { bytes, width })
     }
@@ -313,8 +368,8 @@ impl Segment {
     /// `ERR_INTEGRITY` if the dictionary cannot be read.
     pub(super) fn find_term(&self, term: &str) -> Result<Option<SegmentTerm>> {
         let terms = self.inverted_index.terms();
-        let Some(info) = terms.get(term).map_err(Error::text)? else { return Ok(None) };
-        let ordinal = terms.term_ord(term).map_err(Error::text)?;
+        let Some(info) = terms.get(term).map_err(Error::input)? else { return Ok(None) };
+        let ordinal = terms.term_ord(term).map_err(Error::input)?;
         let ordinal = ordinal.and_then(|ordinal| u32::try_from(ordinal).ok());
         Ok(ordinal.map(|ordinal| SegmentTerm { ordinal, info }))
     }
@@ -325,7 +380,7 @@ impl Segment {
     /// `ERR_INTEGRITY` if they cannot be read.
     pub(super) fn postings(&self, info: &TermInfo) -> Result<SegmentPostings> {
         let option = IndexRecordOption::WithFreqs;
-        self.inverted_index.read_postings_from_terminfo(info, option).map_err(Error::text)
+        self.inverted_index.read_postings_from_terminfo(info, option).map_err(Error::input)
     }
 
     /// The postings of a term, with weights, in blocks.
@@ -334,7 +389,7 @@ impl Segment {
     /// `ERR_INTEGRITY` if they cannot be read.
     pub(super) fn blocks(&self, info: &TermInfo) -> Result<BlockSegmentPostings> {
         let option = IndexRecordOption::WithFreqs;
-        self.inverted_index.read_block_postings_from_terminfo(info, option).map_err(Error::text)
+        self.inverted_index.read_block_postings_from_terminfo(info, option).map_err(Error::input)
     }
 }
 

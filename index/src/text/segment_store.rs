@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::page_cache::PageCache;
 use super::page_tag::{TAG_BYTES, checksum};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 
 /// The files of segments, which the host of an [`InvertedIndex`](super::InvertedIndex) keeps.
 pub trait SegmentFiles: Send + Sync + fmt::Debug {
@@ -95,9 +95,9 @@ impl SegmentStore {
         keyed.unwrap_or_else(|| checksum(page, bytes))
     }
 
-    /// Takes note of a read that failed.
+    /// Takes note of damage.
     pub(super) fn note<T>(&self, read: Result<T>) -> Result<T> {
-        if read.is_err() {
+        if read.as_ref().is_err_and(|error| error.kind() == ErrorKind::Integrity) {
             self.fail();
         }
         read

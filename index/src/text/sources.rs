@@ -9,7 +9,7 @@ use tantivy::termdict::TermStreamer;
 use super::deleted::DeletedDocs;
 use super::forward::encode_positions;
 use super::score::length_code;
-use super::segment::Segment;
+use super::segment::{ForwardBlock, Segment};
 use super::tail::{TailPosting, TextTail};
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
@@ -77,8 +77,13 @@ impl MergeSource {
         }
     }
 
-    /// The terms of a document. `numbers` are those of the terms of a tail.
-    pub(super) fn kept(&self, document: u32, numbers: &TailOrdinals<'_>) -> Result<DocumentData> {
+    /// The terms of a document, each after those before it. `numbers` are those of the terms of a tail.
+    pub(super) fn kept(
+        &self,
+        document: u32,
+        numbers: &TailOrdinals<'_>,
+        block: &mut ForwardBlock,
+    ) -> Result<DocumentData> {
         match self {
             Self::Tail(tail) => {
                 let terms = tail.entry(document).ok_or_else(unreadable)?.joined.terms();
@@ -90,7 +95,7 @@ impl MergeSource {
                 })
             }
             Self::Segment(segment, _) => {
-                let stored = segment.record(document)?;
+                let stored = segment.next_record(document, block)?;
                 let record = stored.record();
                 Ok(DocumentData {
                     ordinals: record.ordinals().collect(),
@@ -110,7 +115,7 @@ impl MergeSource {
                 Ok(TermCursor::Tail(terms, 0))
             }
             Self::Segment(segment, _) => {
-                let mut stream = segment.inverted_index().terms().stream().map_err(Error::text)?;
+                let mut stream = segment.inverted_index().terms().stream().map_err(Error::input)?;
                 let more = stream.advance();
                 Ok(TermCursor::Segment { segment, stream: Box::new(stream), more })
             }

@@ -207,15 +207,40 @@ fn a_segment_that_is_read_much_is_kept_whole_where_there_is_room() {
     store.reopen();
     let whole = read(&store);
     assert!(whole > size / 5 * 4 && whole <= size, "{whole} of {size}");
-    // What is whole takes no room of pages, and a second one does not fit beside it.
-    store.cache.set_capacity(whole + 2 * MAX_PAGE_BYTES);
+    // Three quarters are for what is whole: a second one does not fit beside it, and has the room of pages.
     let first = store.texts.clone();
     store.reopen();
     let both = read(&store);
-    assert!(both > whole && both <= store.cache.capacity(), "{both} of {whole}");
+    assert!(both > whole && both < 2 * whole, "{both} of {whole}");
+    assert!(both <= store.cache.capacity());
+    // It gives way to a smaller cache, and is whole again once there is room.
+    store.cache.set_capacity(whole);
+    assert!(store.cache.bytes() <= whole - whole / 4, "{}", store.cache.bytes());
+    assert!(read(&store) <= whole);
     drop(first);
+    store.cache.set_capacity(2 * size);
+    store.cache.clear();
+    assert_eq!(store.cache.bytes(), 0);
+    assert_eq!(read(&store), whole);
+    store.cache.clear();
+    assert_eq!(store.cache.bytes(), 0);
     store.texts = Store::new().texts;
     assert_eq!(store.cache.bytes(), 0);
+}
+
+#[test]
+fn a_disk_that_cannot_be_read_for_a_while_costs_answers_and_no_index() {
+    let mut store = small();
+    store.fold(Vec::new());
+    store.reopen();
+    store.disk.unreadable.store(true, std::sync::atomic::Ordering::Relaxed);
+    let asked = any(&["same", "own0"]);
+    let mut judge = |sequence: Sequence| Ok(Some(address(sequence.get())));
+    let found = store.texts.prepare(&asked).and_then(|asked| asked.search(9, None, &mut judge));
+    assert_eq!(found.unwrap_err().kind(), ErrorKind::Io);
+    assert!(!store.texts.has_failed());
+    store.disk.unreadable.store(false, std::sync::atomic::Ordering::Relaxed);
+    store.check(&asked);
 }
 
 #[test]

@@ -16,6 +16,8 @@ pub(super) struct MemoryDisk {
     pub(super) files: Files,
     /// True while nothing can be written.
     pub(super) full: AtomicBool,
+    /// True while nothing can be read, which passes.
+    pub(super) unreadable: Arc<AtomicBool>,
 }
 
 impl MemoryDisk {
@@ -28,7 +30,8 @@ impl MemoryDisk {
 impl SegmentFiles for MemoryDisk {
     fn open(&self, name: &str) -> io::Result<Arc<dyn SegmentFile>> {
         let file = self.files.lock().unwrap().get(name).cloned();
-        Ok(Arc::new(MemoryFile(file.ok_or(io::ErrorKind::NotFound)?)))
+        let bytes = file.ok_or(io::ErrorKind::NotFound)?;
+        Ok(Arc::new(MemoryFile { bytes, unreadable: Arc::clone(&self.unreadable) }))
     }
 
     fn create(&self, name: &str) -> io::Result<Option<Box<dyn SegmentOutput>>> {
@@ -42,16 +45,23 @@ impl SegmentFiles for MemoryDisk {
 }
 
 #[derive(Debug)]
-struct MemoryFile(Vec<u8>);
+struct MemoryFile {
+    bytes: Vec<u8>,
+    unreadable: Arc<AtomicBool>,
+}
 
 impl SegmentFile for MemoryFile {
     fn size(&self) -> u64 {
-        self.0.len() as u64
+        self.bytes.len() as u64
     }
 
     fn read_at(&self, from: u64, to: &mut [u8]) -> io::Result<()> {
+        if self.unreadable.load(Ordering::Relaxed) {
+            const EIO: i32 = 5;
+            return Err(io::Error::from_raw_os_error(EIO));
+        }
         let from = usize::try_from(from).unwrap();
-        let bytes = self.0.get(from..from + to.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let bytes = self.bytes.get(from..from + to.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
         to.copy_from_slice(bytes);
         Ok(())
     }

@@ -280,8 +280,8 @@ impl Session {
         let guard =
             CallGate { session: self, token, is_prepare: false, requested_tier: options.tier };
         let options = self.effective_options(options, &guard)?;
-        let reading = self.reading().map_err(cal_error)?;
-        let given = reading.given();
+        let mut reading = self.reading().map_err(cal_error)?;
+        let given = reading.note_given();
         let writes = self.store().inner().writes();
         let switched = guard.requested_tier != options.tier;
         let answer = catch_storage_panic(|| {

@@ -133,6 +133,10 @@ pub(crate) fn explain(
     query: &Query,
     cancel: &CancelHandle,
 ) -> Result<QueryPlan> {
+    view.retry_text(|| plan(view, session, query, cancel), || true)
+}
+
+fn plan(view: &View, session: &Session, query: &Query, cancel: &CancelHandle) -> Result<QueryPlan> {
     expand::check_expansion(query)?;
     if query.is_impossible() {
         return Ok(QueryPlan::of_addresses(0));

@@ -392,9 +392,8 @@ fn cursor_identity(session: &Session, view: &View, query: &Query) -> Result<Stri
 
 /// The present state of the log.
 fn current_log_point(view: &View) -> Result<LogPoint> {
-    let (sequence, head) = (view.last_sequence()?, view.audit_head()?);
-    let entry = head.hash.first_chunk().copied().unwrap_or_default();
-    Ok(LogPoint { sequence, entry, entries: head.count })
+    let (sequence, entries) = (view.last_sequence()?, view.audit_len()?);
+    Ok(LogPoint { sequence, entry: entry_hash_prefix(view, entries)?, entries })
 }
 
 /// Opens a cursor, and checks that it belongs to this history.
@@ -420,6 +419,10 @@ fn open_cursor(
 /// The first bytes of the hash of the last of these audit entries: erasures do not change it.
 fn entry_hash_prefix(view: &View, entries: u64) -> Result<[u8; 8]> {
     let missing = || Error::integrity("the audit log has lost its last entry");
+    let head = view.audit_head()?;
+    if entries == head.count {
+        return head.hash.first_chunk().copied().ok_or_else(missing);
+    }
     let entry = view.audit_rows()?.get(entries.saturating_sub(1))?.ok_or_else(missing)?;
     Sha256::digest(&entry).first_chunk().copied().ok_or_else(missing)
 }

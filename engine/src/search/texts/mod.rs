@@ -114,6 +114,8 @@ struct TextIndexState {
     on_disk: BTreeSet<String>,
     /// Reason it was rebuilt, if it was.
     rebuilt: Option<String>,
+    /// How often damage was found since it was opened.
+    damages: u32,
     /// Grains whose terms changed although the log does not say so: a turn beside them was erased.
     touched: BTreeSet<Sequence>,
     /// Incremented when everything is forgotten; a fold that began in an earlier epoch is dropped.
@@ -218,7 +220,9 @@ impl TextIndex {
         }
         let TextIndexState { at, cache, touched, .. } = state;
         let again = std::mem::take(touched);
-        let (reached, changes) = at.follow(view, (STEP_LIMITS, again), &self.settings, cache)?;
+        let limits = (STEP_LIMITS, again.clone());
+        let followed = at.follow(view, limits, &self.settings, cache);
+        let (reached, changes) = followed.inspect_err(|_| touched.extend(again.clone()))?;
         state.unsaved = state.unsaved.saturating_add(changes.len() as u64);
         let taken = state.loaded_mut().and_then(|texts| {
             changes.into_iter().try_for_each(|(at, joined)| texts.set(at, Some(joined)))?;
@@ -229,7 +233,12 @@ impl TextIndex {
                 state.at = reached;
                 self.progress.last_sequence.store(reached.sequence, Ordering::Relaxed);
             }
-            Err(error) => self.restart_after(state, &error, view)?,
+            Err(error) if error.is_integrity() => self.restart_after(state, &error, view)?,
+            Err(error) => {
+                // The same step is done again.
+                state.touched.extend(again);
+                return Err(error);
+            }
         }
         Ok(false)
     }
@@ -237,12 +246,13 @@ impl TextIndex {
     /// Restarts after damage, and counts all grains of the view as debt. After a second time the full text stays in
     /// memory until the store is opened again: somebody changes its files.
     fn restart_after(&self, state: &mut TextIndexState, error: &Error, view: &View) -> Result<()> {
-        let again = state.rebuilt.is_some();
+        let again = state.damages > 0;
         if again && state.store.is_in_memory() {
             return Err(error.clone());
         }
         let store = self.segment_store();
         self.start_anew(state, if again { store.in_memory() } else { store })?;
+        state.damages = state.damages.saturating_add(1);
         state.rebuilt = Some(error.to_string());
         self.progress.reset(state.at.sequence, state.at.behind(view)?);
         Ok(())
@@ -337,9 +347,9 @@ impl TextIndex {
     /// Writes the segments that are not on disk yet, and the manifest.
     fn write(&self, files: &DerivedFiles) -> Result<()> {
         let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
-        let (texts, changed, there) = {
+        let (texts, changed, there, epoch) = {
             let state = self.lock();
-            (state.loaded()?.clone(), state.unsaved, state.on_disk.clone())
+            (state.loaded()?.clone(), state.unsaved, state.on_disk.clone(), state.epoch)
         };
         let names: BTreeSet<String> = texts.file_names().into_iter().collect();
         let new = names.difference(&there);
@@ -348,8 +358,11 @@ impl TextIndex {
         }
         files.save(&[], &texts.manifest(), &names)?;
         let mut state = self.lock();
-        state.unsaved = state.unsaved.saturating_sub(changed);
-        state.on_disk = names;
+        // What was made anew meanwhile is not on the disk.
+        if state.epoch == epoch {
+            state.unsaved = state.unsaved.saturating_sub(changed);
+            state.on_disk = names;
+        }
         Ok(())
     }
 
@@ -459,6 +472,10 @@ impl Follower for TextIndex {
 
     fn save(&self, view: &View) -> Result<()> {
         if self.files.is_none() || self.lock().pending(view)? < MIN_SAVED_DOCUMENTS {
+            return Ok(());
+        }
+        // So is one whose files were found damaged.
+        if self.lock().texts.as_ref().is_some_and(InvertedIndex::has_failed) {
             return Ok(());
         }
         // What is far behind is indexed when the store is next opened: a close does not wait that long.

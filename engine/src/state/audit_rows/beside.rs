@@ -177,7 +177,8 @@ impl<'t> BackwardRows<'t> {
             return Ok(Some(AuditRow { number, entry, beside }));
         }
         let before = self.log.last_below(number, row.at)?;
-        self.rows = self.log.0.range(..=before)?;
+        // Row 0 has none before it, whatever a hostile log says.
+        self.rows = self.log.0.range(..row.at.min(before.saturating_add(1)))?;
         Ok(None)
     }
 

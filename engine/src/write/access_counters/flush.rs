@@ -23,7 +23,7 @@ impl Writer {
     pub(crate) fn piggyback(&self, rows: &mut RowWriter<'_>) -> Result<Vec<TakenCounts>> {
         match &self.counters {
             Some(counters) if counters.is_due(self.clock.now()) => {
-                add_counts(rows, counters, MAX_PIGGYBACK_ROWS)
+                add_counts(rows, (counters, &self.view), MAX_PIGGYBACK_ROWS)
             }
             _ => Ok(Vec::new()),
         }
@@ -59,7 +59,7 @@ impl Writer {
         let counters = self.counters.clone().filter(|counters| counters.waiting() > 0);
         let Some(counters) = counters else { return Ok(()) };
         let txn = self.db.begin_change()?;
-        let taken = txn.write(|rows| add_counts(rows, &counters, usize::MAX))?;
+        let taken = txn.write(|rows| add_counts(rows, (&counters, &self.view), usize::MAX))?;
         txn.commit()?;
         let truth = Arc::new(Truth::open(&self.db)?);
         self.replace_view(View::new(truth, self.view.indexed().clone()));
@@ -68,10 +68,11 @@ impl Writer {
     }
 }
 
-/// Adds the counts of one shard after another until `limit` rows are written.
+/// Adds the counts of one shard after another until `limit` rows are written. An answer may count a grain that was
+/// erased since: it has no counts any more.
 fn add_counts(
     rows: &mut RowWriter<'_>,
-    counters: &AccessCounters,
+    (counters, view): (&AccessCounters, &View),
     limit: usize,
 ) -> Result<Vec<TakenCounts>> {
     let mut all = Vec::new();
@@ -80,6 +81,9 @@ fn add_counts(
         let Some(taken) = counters.take() else { break };
         let mut sums = Vec::with_capacity(taken.counts.len());
         for (sequence, access) in &taken.counts {
+            if view.is_erased(*sequence)? {
+                continue;
+            }
             let stored = match rows.get(TruthTable::Access, *sequence)? {
                 Some(record) => layout::decode_access(*sequence, &record)?,
                 None => AccessCounts::default(),

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Crate folder, and the crates of ours it may depend on outside its tests.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("format", &[]),
     ("sml", &["grainstore-format"]),
     ("cal", &["grainstore-format", "grainstore-sml"]),
     ("index", &["grainstore-format"]),
     ("engine", &["grainstore-cal", "grainstore-format", "grainstore-index"]),
-    ("rpc", &["grainstore"]),
+    ("interop", &["grainstore"]),
+    ("rpc", &["grainstore", "grainstore-interop"]),
     ("cli", &["grainstore", "grainstore-rpc", "grainstore-sml"]),
     ("vectors", &["grainstore-format"]),
     ("bench", &["grainstore", "grainstore-cal", "grainstore-format", "grainstore-sml"]),

@@ -1,0 +1,10 @@
+//! ZIP archives: nothing of one is trusted before it is checked, and what is written is the same bytes each time.
+//!
+//! Knows no format that is kept in one.
+
+mod name;
+mod reader;
+mod writer;
+
+pub use reader::{Archive, Entry, EntryReader, Limits};
+pub use writer::{ArchiveWriter, NewFile};

@@ -1,0 +1,18 @@
+//! Neighbouring formats of a Grainstore: memory arrives from other systems and leaves for them, and the decisions of a
+//! store go to auditors.
+//!
+//! | module | what it is about |
+//! |---|---|
+//! | [`json`] | JSON as these formats need it: strict to read, with one form to write |
+//! | [`archive`] | ZIP archives: safe to read, the same bytes each time they are written |
+//!
+//! Everything works on a [`Session`](grainstore::Session), with the rights that it has, through the public API of the
+//! store.
+
+pub mod archive;
+mod error;
+pub mod json;
+mod monitor;
+
+pub use error::{Error, Result};
+pub use monitor::Monitor;

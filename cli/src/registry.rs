@@ -3,9 +3,9 @@
 use clap::Subcommand;
 
 use crate::commands::{
-    add, audit, backup, bench, cal, compact, decode, demo, disclose, doctor, encode, erase, export,
-    get, history, import, init, keys, policy, prove, put, recall, reindex, remove_vectors, rpc,
-    sign, state_changes, stats, subject_report, supersede, verify, verify_signature,
+    add, ages, audit, backup, bench, cal, compact, decode, demo, disclose, doctor, encode, erase,
+    export, get, history, import, init, keys, policy, prove, put, recall, reindex, remove_vectors,
+    rpc, sign, state_changes, stats, subject_report, supersede, verify, verify_signature,
 };
 use crate::context::Context;
 use crate::error::Result;
@@ -77,6 +77,9 @@ commands! {
     "Move" {
         Export(export::Export),
         Import(import::Import),
+    }
+    "Neighbours" {
+        Ages(ages::Ages),
     }
     "Grains without a store" {
         Encode(encode::Encode),

@@ -152,7 +152,7 @@ pub use state::application::{
 };
 pub use state::audit::{
     AuditEntry, AuditSegment, AuditedCall, AuditedStream, Checkpoint, ErasedConsent, ImportSummary,
-    ReadLogSummary,
+    ReadLogSummary, TransferKind, TransferSummary,
 };
 pub use state::powers::Power;
 pub use state::session_options::SessionOptions;
@@ -178,7 +178,9 @@ pub mod limits {
         MAX_APPLICATION_BYTES, MAX_KEY_BYTES, MAX_ROW_CHANGE_BYTES, MAX_ROW_CHANGES, MAX_ROW_PAGE,
         MAX_ROW_PAGE_BYTES, MAX_SIDE_BLOB_BYTES, MAX_VALUE_BYTES,
     };
-    pub use crate::state::audit::{MAX_SEGMENT_DAYS, MAX_SEGMENT_ENTRIES};
+    pub use crate::state::audit::{
+        MAX_SEGMENT_DAYS, MAX_SEGMENT_ENTRIES, MAX_TRANSFER_FORMAT_BYTES,
+    };
     pub use crate::write::access_counters::ACCESS_AGE_MS;
     pub use crate::write::plan::MAX_CONFLICTS;
 }

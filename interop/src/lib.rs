@@ -4,15 +4,18 @@
 //! | module | what it is about |
 //! |---|---|
 //! | [`json`] | JSON as these formats need it: strict to read, with one form to write |
+//! | [`ages`] | evidence of the decisions of a store: packs of steps, and their verifier (AGES v1) |
 //! | [`archive`] | ZIP archives: safe to read, the same bytes each time they are written |
 //!
 //! Everything works on a [`Session`](grainstore::Session), with the rights that it has, through the public API of the
 //! store.
 
+pub mod ages;
 pub mod archive;
 mod error;
 pub mod json;
 mod monitor;
+mod uuid;
 
 pub use error::{Error, Result};
 pub use monitor::Monitor;

@@ -287,6 +287,20 @@ impl From<grainstore::Error> for Error {
     }
 }
 
+/// Errors of a neighbouring format concern its file, those of the store meanwhile do not.
+impl From<grainstore_interop::Error> for Error {
+    fn from(error: grainstore_interop::Error) -> Self {
+        let refused = Self::refused(error.code(), error.to_string(), error.hint());
+        match error.store_error() {
+            Some(of_store) if !of_store.is_input_error() => {
+                let hint = store_hint(error.code(), error.hint()).to_owned();
+                Self::refused(error.code(), error.to_string(), hint)
+            }
+            _ => refused.about_input(),
+        }
+    }
+}
+
 /// Errors of the format concern input bytes, before the store is involved.
 impl From<format::Error> for Error {
     fn from(error: format::Error) -> Self {

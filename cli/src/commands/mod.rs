@@ -1,6 +1,7 @@
 //! The commands, one a file: its arguments, and a `run` that carries them out. `registry` lists them.
 
 pub(crate) mod add;
+pub(crate) mod ages;
 pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod bench;
@@ -13,6 +14,7 @@ pub(crate) mod doctor;
 pub(crate) mod encode;
 pub(crate) mod erase;
 pub(crate) mod export;
+mod followed;
 pub(crate) mod get;
 pub(crate) mod history;
 pub(crate) mod import;

@@ -143,6 +143,22 @@ impl Store {
         self.0.retrieval.vectors.unusable_graphs()
     }
 
+    /// Returns the number that the store was given at random when it was created. Copies of it have the same.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// assert_ne!(store.id()?, [0; 16]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub fn id(&self) -> Result<[u8; 16]> {
+        self.inner().view()?.store_id()
+    }
+
     /// The directory of the store, as given to [`Store::open`].
     #[must_use]
     pub fn path(&self) -> &Path {

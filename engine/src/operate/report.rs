@@ -19,6 +19,7 @@ use crate::search::embed::EmbeddingStatus;
 use crate::search::texts::{ObserverDomain, TextIndexStatus};
 use crate::search::vectors::VectorSpaceStats;
 use crate::state::audit::AuditEntry;
+use crate::state::powers::Power;
 use crate::state::view::View;
 
 /// Bytes of reasons after which an answer of [`Session::audit`](crate::Session::audit) takes no further
@@ -268,6 +269,30 @@ impl Session {
     ) -> Result<Vec<AuditEntry>> {
         let pseudonym = self.view()?.chain_before_genesis()?.pseudonym(Some(actor));
         self.audit_entries(after, limit, |entry| entry.actor == pseudonym)
+    }
+
+    /// Returns entries like [`Session::audit`], as they stand in the log, which is what evidence is made of: in an
+    /// encrypted store the token of each grain, and never a reason. An erasure changes none of it.
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// assert_eq!(session.audit_evidence(None, 10)?, session.audit(None, 10)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `ERR_ACCESS` unless the session is the operator's, without a namespace and a user; `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn audit_evidence(&self, after: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>> {
+        self.check_power(Power::Evidence)?;
+        self.flush_buffered_records()?;
+        let view = self.view()?;
+        let from = after.map_or(0, |after| after.saturating_add(1));
+        let rows = view.audit_rows()?;
+        let rows = rows.since(from)?.take(limit.min(MAX_AUDIT_ENTRIES));
+        rows.map(|row| AuditEntry::decode(&row?.1)).collect()
     }
 
     fn audit_entries(

@@ -11,6 +11,7 @@ use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::disk::layout::RowOwner;
 use crate::handle::session::Session;
 use crate::state::application::{MAX_SIDE_BLOB_BYTES, Owner, too_large};
+use crate::state::audit::{MAX_TRANSFER_FORMAT_BYTES, TransferKind, TransferSummary};
 use crate::state::powers::Power;
 use crate::state::view::View;
 use crate::state::visibility::VisibilityOutcome;
@@ -83,6 +84,37 @@ impl Session {
         self.check_power(Power::Application)?;
         let (address, owner, author) = (*address, owner.normalised()?, self.principal());
         self.store().run_exclusive(move |writer| writer.remove_side_blob(&address, &owner, &author))
+    }
+
+    /// Tells the audit log of something that went into the store or out of it in a format that another crate knows.
+    /// Returns the number of the entry.
+    ///
+    /// ```
+    /// use grainstore::{TransferKind, TransferSummary};
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    ///
+    /// let at = session.record_transfer(TransferKind::ArchiveImport, TransferSummary::new("alf", 12))?;
+    /// let told = session.audit(at.checked_sub(1), 1)?;
+    /// assert_eq!((told[0].sequence, told[0].operation.as_str()), (at, "import_archive"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `ERR_ACCESS` unless the session is the operator's, without a namespace and a user; `ERR_TOO_LARGE` for a name of a
+    /// format beyond [`MAX_TRANSFER_FORMAT_BYTES`](crate::limits::MAX_TRANSFER_FORMAT_BYTES); `ERR_READ_ONLY`, `ERR_IO`.
+    pub fn record_transfer(&self, kind: TransferKind, summary: TransferSummary) -> Result<u64> {
+        self.check_power(match kind {
+            TransferKind::EvidenceExport => Power::Evidence,
+            _ => Power::Application,
+        })?;
+        if summary.format.len() > MAX_TRANSFER_FORMAT_BYTES {
+            return Err(too_large("the name of a format", MAX_TRANSFER_FORMAT_BYTES));
+        }
+        let author = self.principal();
+        self.store().run_exclusive(move |writer| writer.record_transfer(kind, summary, &author))
     }
 
     /// Returns the grain that a row belongs to, `None` for a row of a user or of nobody.

@@ -12,6 +12,7 @@ mod read_notes;
 mod refusals;
 mod segment;
 mod stream;
+mod transfer;
 
 use data_encoding::HEXLOWER;
 use grainstore_format::cose::SigningKey;
@@ -48,6 +49,7 @@ pub(crate) use segment::OpenSegment;
 pub use segment::{AuditSegment, MAX_SEGMENT_DAYS, MAX_SEGMENT_ENTRIES};
 pub use stream::AuditedStream;
 pub(crate) use stream::StreamRecord;
+pub use transfer::{MAX_TRANSFER_FORMAT_BYTES, TransferKind, TransferSummary};
 
 /// Maximum length of a claimed key id (`kid`) in an entry, in characters.
 const MAX_KID_CHARS: usize = 256;
@@ -85,6 +87,8 @@ pub(crate) struct AuditRecord {
     pub(crate) results: Vec<RuleResult>,
     /// Rows and blobs of applications that were written, removed or erased.
     pub(crate) application: Option<ApplicationCounts>,
+    /// What went in or out in a neighbouring format.
+    pub(crate) transfer: Option<TransferSummary>,
 }
 
 impl AuditRecord {
@@ -111,6 +115,7 @@ impl AuditRecord {
             code: None,
             results: Vec::new(),
             application: None,
+            transfer: None,
         }
     }
 }
@@ -163,6 +168,8 @@ pub(crate) enum AuditOperation {
     WriteBlob,
     /// A blob was removed.
     RemoveBlob,
+    /// Something went in or out in a neighbouring format.
+    Transfer(TransferKind),
 }
 
 /// State of the read log ([`Session::reads`](crate::Session::reads)), recorded in the audit log when one of
@@ -227,6 +234,7 @@ impl AuditOperation {
             Self::WriteRows => "write_rows",
             Self::WriteBlob => "put_side_blob",
             Self::RemoveBlob => "remove_side_blob",
+            Self::Transfer(kind) => kind.name(),
         }
     }
 
@@ -255,7 +263,8 @@ pub struct AuditEntry {
     /// `contradict`, `end` (an imported file states that a grain ended, not why), `set_verification`, `hold`,
     /// `lift_hold`, `import`, `erase`, `erase_user`, `erase_consent`, `rotate_key`, `preset_changed`,
     /// `cal_switch`, `define_template`, `embed` (a vector was replaced), `remove_vectors`, the name of a
-    /// refused [`Power`], `upgrade` (of a store of an earlier format), `write_rows`, `put_side_blob`, `remove_side_blob`; `export` and `read`, if the rules of
+    /// refused [`Power`], `upgrade` (of a store of an earlier format), `write_rows`, `put_side_blob`, `remove_side_blob`,
+    /// `export_evidence`, `export_archive`, `import_archive`, `purge_archive`; `export` and `read`, if the rules of
     /// the store require or refuse them; `cal`, a CAL call that was refused or returned no grain; `read_log`,
     /// the state of the read log. Entries of the read log itself have `cal` alone.
     pub operation: String,
@@ -314,6 +323,9 @@ pub struct AuditEntry {
     /// Rows and blobs of applications that were written or removed, or were erased with what is erased.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub application: Option<ApplicationCounts>,
+    /// What went in or out in a neighbouring format.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<TransferSummary>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -371,6 +383,7 @@ impl AuditEntry {
             count: None,
             consent: None,
             application: None,
+            transfer: None,
         }
     }
 
@@ -513,6 +526,9 @@ impl AuditHashChain {
             let counts = [("blobs", counts.blobs), ("rows", counts.rows)];
             let counts = counts.map(|(name, count)| (name.to_owned(), Value::from(count)));
             entry.insert("application".to_owned(), Value::Map(counts.into()));
+        }
+        if let Some(transfer) = &record.transfer {
+            entry.insert("transfer".to_owned(), Value::Map(transfer.fields()));
         }
         if let Some(call) = &record.call {
             entry.insert("call".to_owned(), Value::Map(call.encode(self)));
@@ -673,6 +689,10 @@ impl AuditEntry {
             application: match entry.get("application") {
                 None => None,
                 Some(fields) => Some(application_counts(fields).ok_or_else(damaged)?),
+            },
+            transfer: match entry.get("transfer") {
+                None => None,
+                Some(fields) => Some(TransferSummary::from_fields(fields).ok_or_else(damaged)?),
             },
         })
     }

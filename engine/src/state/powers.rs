@@ -56,6 +56,7 @@ powers! {
     RemoveVectors "remove_vectors" "removing the vectors of a model";
     Backup "backup" "copying the whole store";
     Application "application" "keeping rows and blobs of applications";
+    Evidence "export_evidence" "handing on evidence of decisions";
 }
 
 impl SessionOptions {

@@ -13,7 +13,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("engine", &["grainstore-cal", "grainstore-format", "grainstore-index"]),
     ("interop", &["grainstore"]),
     ("rpc", &["grainstore", "grainstore-interop"]),
-    ("cli", &["grainstore", "grainstore-rpc", "grainstore-sml"]),
+    ("cli", &["grainstore", "grainstore-interop", "grainstore-rpc", "grainstore-sml"]),
     ("vectors", &["grainstore-format"]),
     ("bench", &["grainstore", "grainstore-cal", "grainstore-format", "grainstore-sml"]),
 ];

@@ -42,13 +42,18 @@ impl NewFile {
     /// ```
     ///
     /// # Errors
-    /// `ERR_CONFLICT` for a file within a store; `ERR_IO`.
+    /// `ERR_CONFLICT` for a file within a store; `ERR_NOT_FOUND` if there is no such directory; `ERR_IO`.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         grainstore::check_outside(&path)?;
         let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-        let file = NamedTempFile::new_in(above.unwrap_or(Path::new(".")))
-            .map_err(|error| Error::from(error).at_path(&path))?;
+        let above = above.unwrap_or(Path::new("."));
+        if !above.is_dir() {
+            let message = format!("there is no directory {}", above.display());
+            let error = Error::new(grainstore::ErrorKind::NotFound, message);
+            return Err(error.with_hint("make the directory first").at_path(&path));
+        }
+        let file = NamedTempFile::new_in(above).map_err(|error| unwritable(error, &path))?;
         Ok(Self { file: BufWriter::new(file), path })
     }
 
@@ -67,8 +72,13 @@ impl NewFile {
                 _ => Ok(()),
             }
         };
-        place().map_err(|error| Error::from(error).at_path(&path))
+        place().map_err(|error| unwritable(error, &path))
     }
+}
+
+/// The error of a file that cannot be written, which is none of a store.
+fn unwritable(error: io::Error, path: &Path) -> Error {
+    Error::from(error).with_hint("check the directory, and the room on its disk").at_path(path)
 }
 
 impl Write for NewFile {

@@ -6,10 +6,12 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments are read for one operation")]
 
 pub(crate) mod agents;
+pub(crate) mod ages;
 pub(crate) mod calls;
 pub(crate) mod codec;
 mod embedder;
 pub(crate) mod erasure;
+mod followed;
 pub(crate) mod graph;
 pub(crate) mod maintain;
 pub(crate) mod marks;

@@ -33,12 +33,12 @@ pub(crate) struct Events<'e> {
     is_cancellable: bool,
 }
 
-/// `{"jsonrpc": "2.0", "method": "event", "params": {"request": id, "event": {..}}}`.
+/// A notification, such as `{"jsonrpc": "2.0", "method": "event", "params": {"request": id, "event": {..}}}`.
 #[derive(Serialize)]
-struct Notification<'n> {
+struct Notification<P> {
     jsonrpc: &'static str,
     method: &'static str,
-    params: Told<'n>,
+    params: P,
 }
 
 #[derive(Serialize)]
@@ -66,11 +66,47 @@ impl<'e> Events<'e> {
 
     fn send(&mut self, event: &Event) -> Result<()> {
         let Some(request) = self.request else { return Ok(()) };
-        let params = Told { request, event };
-        let line = Notification { jsonrpc: "2.0", method: "event", params };
+        self.send_line("event", Told { request, event })
+    }
+
+    fn send_line(&mut self, method: &'static str, params: impl Serialize) -> Result<()> {
+        let line = Notification { jsonrpc: "2.0", method, params };
         serde_json::to_writer(&mut *self.to, &line)?;
         self.to.write_all(b"\n")?;
         Ok(self.to.flush()?)
+    }
+}
+
+/// `{"jsonrpc": "2.0", "method": "progress", "params": {"request": id, "done": 2000, "of": 50000}}`.
+#[derive(Serialize)]
+struct Progress<'n> {
+    request: &'n RawValue,
+    done: u64,
+    of: u64,
+}
+
+impl Events<'_> {
+    /// Begins work that is no stream, and returns what cancels it.
+    pub(super) fn begin_work(&mut self) -> CancelHandle {
+        if self.request.is_some() {
+            self.patience.begin();
+        }
+        self.is_cancellable = true;
+        self.cancel.clone()
+    }
+
+    /// Sends how far work is, if `is_told`, and cancels it if nobody reads that or a signal has asked to stop.
+    pub(super) fn tell_progress(&mut self, is_told: bool, done: u64, of: u64) {
+        let sent = match self.request.filter(|_| is_told) {
+            None => Ok(()),
+            Some(request) => self.send_line("progress", Progress { request, done, of }),
+        };
+        if let Err(error) = sent {
+            self.failed = Some(error);
+            self.cancel.cancel();
+        } else if self.patience.is_stopped() {
+            self.cancel.cancel();
+        }
     }
 }
 

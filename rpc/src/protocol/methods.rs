@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::host::Host;
 use crate::operations::stream::{self, Events};
 use crate::operations::{
-    agents, calls, codec, erasure, graph, maintain, marks, policy, portable, query, reads, signed,
-    store, write,
+    agents, ages, calls, codec, erasure, graph, maintain, marks, policy, portable, query, reads,
+    signed, store, write,
 };
 
 /// A method: it takes its parameters as unparsed JSON, and may send events before it answers.
@@ -33,6 +33,16 @@ macro_rules! method {
     };
     ($name:literal, $run:path, host) => {
         method!($name, |params, host| $run(params, host))
+    };
+    ($name:literal, $run:path, events) => {
+        Method {
+            name: $name,
+            run: |host, params, events| Answer::of(&$run(read(params)?, host.session()?, events)?),
+            test_clock_only: false,
+        }
+    };
+    ($name:literal, $run:path, alone) => {
+        method!($name, |params, _host| $run(params))
     };
     ($name:literal, |$params:ident, $host:ident| $run:expr) => {
         Method {
@@ -90,13 +100,7 @@ const METHODS: &[Method] = &[
     method!("handoffs", agents::handoffs),
     method!("cal", calls::cal),
     method!("cal_convert", calls::cal_convert, host),
-    Method {
-        name: "cal_stream",
-        run: |host, params, events| {
-            Answer::of(&stream::cal_stream(read(params)?, host.session()?, events)?)
-        },
-        test_clock_only: false,
-    },
+    method!("cal_stream", stream::cal_stream, events),
     method!("prepare", calls::prepare),
     method!("execute", calls::execute),
     method!("cal_switch", calls::cal_switch),
@@ -111,6 +115,9 @@ const METHODS: &[Method] = &[
     method!("backup", maintain::backup),
     method!("export", portable::export),
     method!("import", portable::import),
+    method!("ages_segments", ages::ages_segments),
+    method!("ages_export", ages::ages_export, events),
+    method!("ages_verify", ages::ages_verify, alone),
     method!("close", store::close, host),
     Method { test_clock_only: true, ..method!("clock", store::clock, host) },
 ];

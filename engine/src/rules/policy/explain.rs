@@ -69,6 +69,22 @@ pub struct AppliedRule {
     pub section: &'static str,
 }
 
+impl AppliedRule {
+    /// The rule of this name, as it stands in [`AuditEntry::rules`](crate::AuditEntry::rules); `None` for a rule of a
+    /// preset or of the operator.
+    ///
+    /// ```
+    /// use grainstore::AppliedRule;
+    ///
+    /// assert_eq!(AppliedRule::named("locked").map(|rule| rule.section), Some("23.2"));
+    /// assert_eq!(AppliedRule::named("a rule of ours"), None);
+    /// ```
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        PolicyRule::from_name(name).map(Self::from)
+    }
+}
+
 impl From<PolicyRule> for AppliedRule {
     fn from(rule: PolicyRule) -> Self {
         let row = rule.info();

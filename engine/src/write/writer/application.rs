@@ -12,7 +12,7 @@ use crate::disk::layout::{self, BlobHead, CHUNK_BYTES, OwnedLink, RowBody, RowOw
 use crate::disk::truth_tables::TruthTable;
 use crate::disk::truth_transaction::RowWriter;
 use crate::state::application::{ApplicationCounts, ApplicationKey, Owner, RowChange};
-use crate::state::audit::{AuditOperation, AuditRecord};
+use crate::state::audit::{AuditOperation, AuditRecord, TransferKind, TransferSummary};
 use crate::state::owners::KnownOwner;
 use crate::state::view::View;
 use crate::write::plan::Principal;
@@ -116,6 +116,24 @@ fn record_of(
     counts: ApplicationCounts,
 ) -> AuditRecord {
     AuditRecord { application: Some(counts), ..author.record(operation, Vec::new()) }
+}
+
+impl Writer {
+    /// Tells the audit log of something that went in or out in a neighbouring format. Returns the number of the entry.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn record_transfer(
+        &mut self,
+        kind: TransferKind,
+        summary: TransferSummary,
+        author: &Principal,
+    ) -> Result<u64> {
+        let record = author.record(AuditOperation::Transfer(kind), Vec::new());
+        let record = AuditRecord { transfer: Some(summary), ..record };
+        let at = self.transact(|write_txn, _| Ok(Some((write_txn.first_entry, vec![record]))))?;
+        at.ok_or_else(|| Error::integrity("an entry of the audit log was not written"))
+    }
 }
 
 /// Writes or removes a row. Returns `true` if there was one under its key.

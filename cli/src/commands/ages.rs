@@ -1,0 +1,119 @@
+//! `grain ages`: evidence of the decisions of a store, for auditors.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use grainstore::EpochMs;
+use grainstore_interop::ages::{self, ExportOptions, Segment, Verdict};
+use serde_json::json;
+
+use super::followed::followed;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::input::Source;
+use crate::text::parse_time;
+
+/// Bytes of a pack that are read at most.
+const MAX_PACK_BYTES: usize = 64 << 20;
+
+/// Evidence of the decisions of the store, for auditors: AGES v1 Evidence Packs
+#[derive(Debug, Args)]
+pub(crate) struct Ages {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Write segments of the audit log as Evidence Packs; prints the root of each, to be kept elsewhere
+    Export(Export),
+    /// Verify a pack, offline and without a store: prints VALID or TAMPERED
+    Verify {
+        /// The pack; - for stdin
+        #[arg(value_name = "FILE|-")]
+        pack: Source,
+    },
+    /// List the segments of the audit log
+    Segments,
+}
+
+#[derive(Debug, Args)]
+struct Export {
+    /// A directory, where each pack is named after its evidence; or the file of one pack
+    #[arg(value_name = "DIR|FILE")]
+    to: PathBuf,
+    /// Only the segment with this number
+    #[arg(long, value_name = "N")]
+    segment: Option<u64>,
+    /// Only segments with an entry at this time or later
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    since: Option<EpochMs>,
+    /// Only segments with an entry at this time or before
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    until: Option<EpochMs>,
+    /// Only segments with an entry about a grain of this namespace or below
+    #[arg(long, value_name = "NAME")]
+    about: Option<String>,
+    /// The tenant that the evidence is of; another one makes other chains
+    #[arg(long, value_name = "ID")]
+    tenant: Option<String>,
+}
+
+impl Ages {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        match self.what {
+            What::Export(export) => export.run(context),
+            What::Verify { pack } => verify(&pack, context),
+            What::Segments => list(context),
+        }
+    }
+}
+
+impl Export {
+    fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let session = context.session()?;
+        let Self { to, segment, since, until, about, tenant } = self;
+        let options = ExportOptions { segment, since, until, namespace: about, tenant_id: tenant };
+        let report = followed(context, |monitor| ages::export(&session, &to, &options, monitor))?;
+        context.output.answer(&report, |output| {
+            for pack in &report.packs {
+                let (path, root) = (pack.path.display(), &pack.root_hash);
+                output.line(&format!("{path}: {} steps, root {root}", pack.steps))?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Prints the verdict alone on stdout, and the reason on stderr.
+fn verify(pack: &Source, context: &mut Context<'_>) -> Result<()> {
+    let verdict = match pack.read(MAX_PACK_BYTES, &mut context.output) {
+        Ok(bytes) => ages::verify(&bytes),
+        Err(error) => Verdict::unreadable(&error.to_string()),
+    };
+    context.output.answer(&verdict, |output| output.line(verdict.word()))?;
+    context.output.flush()?;
+    match &verdict {
+        Verdict::Tampered(tampering) => {
+            context.output.note(&tampering.to_string());
+            Err(Error::AlreadyReported(1))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn list(context: &mut Context<'_>) -> Result<()> {
+    let found = ages::segments(&context.session()?)?;
+    context.output.answer(&json!({ "segments": found }), |output| {
+        for segment in &found {
+            output.line(&described(segment))?;
+        }
+        Ok(())
+    })
+}
+
+fn described(segment: &Segment) -> String {
+    let Segment { segment: number, first, last, since, until, closed, .. } = segment;
+    let state = if *closed { "closed" } else { "open" };
+    format!("{number}  entries {first} to {last}  {since} to {until}  {state}")
+}

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`json`] | JSON as these formats need it: strict to read, with one form to write |
 //! | [`archive`] | ZIP archives: safe to read, the same bytes each time they are written |
+//! | [`migrate`] | memory from other tools: mem0, Letta, LangGraph, accounts of chats, notes |
 //!
 //! Everything works on a [`Session`](grainstore::Session), with the rights that it has, through the public API of the
 //! store.
@@ -12,6 +13,7 @@
 pub mod archive;
 mod error;
 pub mod json;
+pub mod migrate;
 mod monitor;
 
 pub use error::{Error, Result};

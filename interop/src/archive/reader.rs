@@ -259,7 +259,7 @@ impl Directory {
             return Ok(None);
         }
         let (place, method) = (record.wayfinder(), record.compression_method());
-        let modified = modified(record.last_modified());
+        let modified = modified(&record.last_modified());
         Ok(Some(Entry { name, place, method, modified }))
     }
 
@@ -323,9 +323,9 @@ fn check_places(zip: &ZipArchive<FileReader>, entries: &[Entry]) -> Result<()> {
     Ok(())
 }
 
-fn modified(time: ZipDateTimeKind) -> Option<EpochMs> {
+fn modified(time: &ZipDateTimeKind) -> Option<EpochMs> {
     let time = match time {
-        ZipDateTimeKind::Utc(time) => time,
+        ZipDateTimeKind::Utc(time) => *time,
         ZipDateTimeKind::Local(time) => UtcDateTime::from_components(
             time.year(),
             time.month(),

@@ -29,6 +29,9 @@ pub(crate) struct Element<'l> {
     pub(crate) value: Option<Value>,
 }
 
+/// What takes the elements.
+pub(crate) type OnElement<'o> = &'o mut dyn FnMut(Element<'_>) -> Result<()>;
+
 /// What a document is beside its elements.
 #[derive(Debug)]
 pub(crate) enum Document {
@@ -45,11 +48,7 @@ pub(crate) enum Document {
 /// # Errors
 /// `ERR_CORRUPT` if it is no JSON, or has bytes after it; `ERR_LIMIT` for a text that is too long; `ERR_IO`; the error that
 /// `on` returns.
-pub(crate) fn elements<R: Read>(
-    source: R,
-    lists: &[&str],
-    on: &mut dyn FnMut(Element<'_>) -> Result<()>,
-) -> Result<Document> {
+pub(crate) fn elements<R: Read>(source: R, lists: &[&str], on: OnElement<'_>) -> Result<Document> {
     let budget = Budget::of(MAX_ELEMENT_BYTES);
     let walk = Walk { budget: &budget, lists, on: RefCell::new(on), failure: RefCell::new(None) };
     let metered = BufReader::with_capacity(1 << 16, Metered { source, budget: &budget });
@@ -73,7 +72,7 @@ pub(crate) fn elements<R: Read>(
 struct Walk<'w> {
     budget: &'w Budget,
     lists: &'w [&'w str],
-    on: RefCell<&'w mut dyn FnMut(Element<'_>) -> Result<()>>,
+    on: RefCell<OnElement<'w>>,
     /// What `on` failed with, which the reader of the JSON cannot carry.
     failure: RefCell<Option<Error>>,
 }

@@ -126,6 +126,27 @@ formats! {
         Looks::Names { files: &[], sets: &[&["prefix", "key", "value"], &["[].prefix", "[].key"],
             &["namespace", "key", "value"], &["[].namespace", "[].key"], &["store[].prefix"]] },
         formats::langgraph::read;
+    Claude "claude" "an export of a Claude account",
+        "Claude: the export of an account, a ZIP archive, a folder or its conversations.json",
+        None,
+        Looks::Names { files: &["conversations.json"], sets: &[&["[].chat_messages"]] },
+        formats::claude::read;
+    ChatGpt "chatgpt" "an export of a ChatGPT account",
+        "ChatGPT: the export of an account, a ZIP archive, a folder or its conversations.json",
+        Some("the memories that ChatGPT saved: a list as JSON, or pasted lines"),
+        Looks::Names { files: &["conversations.json", "conversations-000.json"],
+            sets: &[&["[].mapping"]] },
+        formats::chatgpt::read;
+    BasicMemory "basic-memory" "a folder of basic-memory",
+        "basic-memory: a folder or a ZIP archive of its Markdown notes",
+        None,
+        Looks::Markdown { names: &[], front: &["permalink"] },
+        formats::basic_memory::read;
+    MemFs "memfs" "a folder of Letta's MemFS",
+        "Letta MemFS: the folder of `letta memory export`, or a ZIP archive of it",
+        None,
+        Looks::Markdown { names: &["MEMORY.md", "system/", "skills/"], front: &[] },
+        formats::memfs::read;
 }
 
 impl Format {
@@ -270,7 +291,7 @@ impl Looks {
                 let has_field = |field: &&str| {
                     look.front.lines().any(|line| line.starts_with(&format!("{field}:")))
                 };
-                names.iter().any(|name| has_name(name)) || front.iter().any(|name| has_field(name))
+                names.iter().any(has_name) || front.iter().any(has_field)
             }
         }
     }

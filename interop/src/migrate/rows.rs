@@ -34,12 +34,13 @@ pub(super) type OnRow<'o> = &'o mut dyn FnMut(Row, &mut dyn Sink) -> Result<()>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Json,
+    Object,
     Lines,
     Csv,
 }
 
-/// Reads the rows of a file. `lists` are the members that have them where the file is one object; what it has besides is
-/// returned. Rows that cannot be read are left out.
+/// Reads the rows of a file. `lists` are the members that have them where the file is one object; what it has
+/// besides is no row. Rows that cannot be read are left out.
 ///
 /// # Errors
 /// `ERR_CORRUPT` for a file that is no list in any form; `ERR_LIMIT`, `ERR_IO`; those of the sink.
@@ -49,7 +50,7 @@ pub(super) fn read(
     lists: &[&str],
     sink: &mut dyn Sink,
     on: OnRow<'_>,
-) -> Result<Map<String, Value>> {
+) -> Result<()> {
     let form = Form::of(&source.beginning(file, LOOK_BYTES)?, lists);
     let text = without_mark(source.reader(file)?).map_err(unread);
     let named = |error: Error| match error.entry() {
@@ -59,8 +60,9 @@ pub(super) fn read(
     let text = text.map_err(named)?;
     match form {
         Form::Json => json_rows(text, file, lists, sink, on).map_err(named),
-        Form::Lines => line_rows(text, file, sink, on).map(|()| Map::new()),
-        Form::Csv => csv_rows(text, file, sink, on).map(|()| Map::new()),
+        Form::Object => one_row(text, file, sink, on).map_err(named),
+        Form::Lines => line_rows(text, file, sink, on),
+        Form::Csv => csv_rows(text, file, sink, on),
     }
 }
 
@@ -72,7 +74,15 @@ impl Form {
             Some(b'{') => {
                 let names = json::outline(text);
                 let is_document = lists.iter().any(|list| names.contains(&format!("{list}[]")));
-                if is_document { Self::Json } else { Self::Lines }
+                // An object that is written over several lines is one row.
+                let first = text.trim_ascii_start().split_inclusive(|byte| *byte == b'\n').next();
+                let first = first.unwrap_or_default();
+                let is_broken = first.ends_with(b"\n") && json::parse(first).is_err();
+                match (is_document, is_broken) {
+                    (true, _) => Self::Json,
+                    (false, true) => Self::Object,
+                    (false, false) => Self::Lines,
+                }
             }
             None => Self::Lines,
             Some(_) => Self::Csv,
@@ -96,7 +106,7 @@ fn json_rows(
     lists: &[&str],
     sink: &mut dyn Sink,
     on: OnRow<'_>,
-) -> Result<Map<String, Value>> {
+) -> Result<()> {
     let document = json::elements(text, lists, &mut |element| {
         let Element { list, number, value } = element;
         let place = match list {
@@ -112,9 +122,18 @@ fn json_rows(
         }
     })?;
     match document {
-        Document::List => Ok(Map::new()),
-        Document::Object(rest) => Ok(rest),
+        Document::List | Document::Object(_) => Ok(()),
         Document::Other(_) => Err(Error::schema("it is no list of records")),
+    }
+}
+
+/// Reads an object that is one row.
+fn one_row(text: impl Read, file: &SourceFile, sink: &mut dyn Sink, on: OnRow<'_>) -> Result<()> {
+    match json::elements(text, &[], &mut |_| Ok(()))? {
+        Document::Object(members) => {
+            on(Row { place: file.name.clone(), list: String::new(), members }, sink)
+        }
+        _ => Err(Error::schema("it is no object")),
     }
 }
 

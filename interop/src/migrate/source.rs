@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use grainstore::EpochMs;
+use grainstore::{EpochMs, ErrorKind};
 
 use crate::archive::{Archive, Limits, unread};
 use crate::error::{Error, Result};
@@ -37,7 +37,6 @@ enum Place {
 pub(super) struct SourceFile {
     /// Its name: relative, with `/`.
     pub(super) name: String,
-    pub(super) bytes: u64,
     pub(super) modified: Option<EpochMs>,
 }
 
@@ -65,7 +64,12 @@ impl Source {
     /// # Errors
     /// `ERR_NOT_FOUND`, `ERR_IO`; `ERR_CORRUPT` for an archive that is unsafe, or a file that is none; `ERR_LIMIT`.
     pub(super) fn open(path: &Path, limits: Limits) -> Result<Self> {
-        let at = |error: std::io::Error| Error::from(error).at_path(path);
+        let at = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                Error::new(ErrorKind::NotFound, "there is no such file").at_path(path)
+            }
+            _ => Error::from(error).at_path(path),
+        };
         // A link that a person names is meant; those within are not followed.
         let path = &fs::canonicalize(path).map_err(at)?;
         let found = fs::metadata(path).map_err(at)?;
@@ -79,7 +83,6 @@ impl Source {
             let archive = Archive::open(path, limits)?;
             let files = archive.entries().iter().map(|entry| SourceFile {
                 name: entry.name().to_owned(),
-                bytes: entry.size_bytes(),
                 modified: entry.modified(),
             });
             let mut files: Vec<_> = files.collect();
@@ -91,7 +94,7 @@ impl Source {
             });
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let file = SourceFile { name, bytes: found.len(), modified: modified(&found) };
+        let file = SourceFile { name, modified: modified(&found) };
         Ok(Self { place: Place::File(path.clone()), files: vec![file], unread: Vec::new() })
     }
 
@@ -262,7 +265,7 @@ impl Folder {
             let most = self.limits.inflated_bytes;
             return Err(Error::limit(format!("a folder has {most} bytes at most")).in_entry(&name));
         }
-        self.files.push(SourceFile { name, bytes: found.len(), modified: modified(found) });
+        self.files.push(SourceFile { name, modified: modified(found) });
         Ok(())
     }
 }

@@ -121,7 +121,7 @@ pub(crate) trait Told {
 impl Told for MigrateReport {
     fn told(report: &Self) -> serde_json::Value {
         let mut told = serde_json::to_value(report).unwrap();
-        told["dry_run"] = false.into();
+        told.as_object_mut().unwrap().remove("dry_run");
         told
     }
 

@@ -2,7 +2,7 @@
 
 use grainstore_interop::migrate::Format;
 
-use crate::kit::{Kit, Told, context, ms};
+use crate::kit::{Kit, context, ms};
 
 const ROWS: [&str; 3] = [
     r#"{"prefix": "memories.ann", "key": "k1", "value": {"kind": "Memory", "content": {"content": "Ann sails"}}, "created_at": "2026-01-01 10:00:00+00", "updated_at": "2026-01-02 10:00:00+00", "expires_at": "2027-01-01T00:00:00Z", "ttl_minutes": 60}"#,

@@ -76,7 +76,9 @@ fn csv() -> String {
         String::from("id,memory_id,old_memory,new_memory,event,created_at,updated_at\n");
     for line in HISTORY.lines() {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
-        let field = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+        let field = |name: &str| {
+            row.get(name).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+        };
         let names =
             ["id", "memory_id", "old_memory", "new_memory", "event", "created_at", "updated_at"];
         let fields: Vec<_> = names.iter().map(|name| format!("\"{}\"", field(name))).collect();

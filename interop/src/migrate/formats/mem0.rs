@@ -46,7 +46,7 @@ pub(crate) fn read(ask: &Ask<'_>, sink: &mut dyn Sink) -> Result<()> {
         })?;
     }
     for (id, history) in histories.left() {
-        gone(ask, &id, history, sink)?;
+        gone(ask, &id, &history, sink)?;
     }
     Ok(())
 }
@@ -93,7 +93,7 @@ fn memory(ask: &Ask<'_>, row: &Row, histories: &mut Histories, sink: &mut dyn Si
 }
 
 /// A memory that its history alone tells of.
-fn gone(ask: &Ask<'_>, id: &str, history: History, sink: &mut dyn Sink) -> Result<()> {
+fn gone(ask: &Ask<'_>, id: &str, history: &History, sink: &mut dyn Sink) -> Result<()> {
     let versions = history.versions(|text| {
         let who = Who { role: history.role(), ..Who::default() };
         let body = Body::knows(subject_of(ask, &who), text);

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 
 use grainstore::format::{GrainType, Value};
 use grainstore::{
-    ContentAddress, ErrorKind, Grain, PutOutcome, SameFact, Session, VerificationStatus, format,
+    ContentAddress, ErrorKind, Grain, Pending, PutOutcome, SameFact, Session, VerificationStatus,
+    format,
 };
 
 use super::Writer;
@@ -172,7 +173,7 @@ fn put_first(session: &Session, planned: &[Planned], outcomes: &mut [Outcome]) -
             Err(error) if is_of_record(error.kind()) => {
                 let sent: Vec<_> =
                     firsts().map(|(grain, _)| session.submit(grain, SameFact::Add)).collect();
-                sent.into_iter().map(|pending| pending.wait()).collect()
+                sent.into_iter().map(Pending::wait).collect()
             }
             Err(error) => return Err(error.into()),
         };

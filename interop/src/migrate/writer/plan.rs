@@ -1,17 +1,22 @@
 //! What a record means for the store: whether it is new, unchanged, another version, or erased.
 
-use grainstore::{ContentAddress, EpochMs, Grain};
+use grainstore::format::{Encoding, ErrorKind as FormatErrorKind};
+use grainstore::{ContentAddress, EpochMs, ErrorKind, Grain};
 use sha2::{Digest, Sha256};
 
 use super::batch::{Planned, Step};
 use super::{Pass, Refusal, Writer};
 use crate::error::{Error, Result};
+use crate::json;
 use crate::migrate::grains::{Setting, grain_of};
 use crate::migrate::ledger::{Entry, Identity, Known, known};
 use crate::migrate::record::{Body, Chain, Record};
 
 /// Bytes of the name of a version up to which it is kept as it is.
 const MAX_VERSION_BYTES: usize = 64;
+
+/// The code of a grain that has too many bytes.
+const TOO_LARGE: ErrorKind = ErrorKind::Format(FormatErrorKind::TooLarge);
 
 /// Where the versions of a record go on.
 struct Start {
@@ -47,11 +52,11 @@ impl Writer<'_> {
             Known::Erased if !self.run.options.return_erased => {
                 Err(Refusal::Nature("it was erased here"))
             }
-            Known::Erased => self.plan(chain, Start { returned: Some(self.run.began), ..new }),
+            Known::Erased => self.plan(chain, &Start { returned: Some(self.run.began), ..new }),
             Known::Here(entry) => self.go_on(chain, identity, &entry),
             Known::New => {
                 let old = self.predecessor(&chain)?;
-                self.plan(chain, Start { old, ..new })
+                self.plan(chain, &Start { old, ..new })
             }
         }
     }
@@ -77,7 +82,7 @@ impl Writer<'_> {
         let (old, is_known, returned) = (Some(entry.head), true, None);
         let ending = chain.ending.clone().filter(|_| !(is_same && entry.is_ended));
         let chain = Chain { ending, ..chain };
-        self.plan(chain, Start { identity, from, old, is_known, is_rewritten, returned })
+        self.plan(chain, &Start { identity, from, old, is_known, is_rewritten, returned })
     }
 
     /// The grain of the record that this one follows.
@@ -99,14 +104,13 @@ impl Writer<'_> {
     }
 
     /// Makes the grains of the versions, and puts them in line.
-    fn plan(&mut self, chain: Chain, start: Start) -> Result<(), Refusal> {
+    fn plan(&mut self, chain: Chain, start: &Start) -> Result<(), Refusal> {
         let Some((name, newest)) = chain.versions.last() else { return Ok(()) };
         let (kind, grain_type) = (newest.kind, newest.body.grain_type());
         let (version, digest) = (version_key(name), newest.digest());
         let (mut steps, mut old) = (Vec::new(), start.old);
         for (name, record) in chain.versions.iter().skip(start.from) {
-            let grain = self.grain(&chain.id, record, &start, old)?;
-            let address = grain.encode(Default::default()).map_err(Error::from)?.address();
+            let (grain, address) = self.grain(&chain.id, record, start, old)?;
             steps.push(Step { grain, old, address, version: version_key(name) });
             old = Some(address);
         }
@@ -136,13 +140,14 @@ impl Writer<'_> {
         }
     }
 
+    /// Makes the grain of a version. Where it is too large, what has no field of its own stays behind.
     fn grain(
-        &self,
+        &mut self,
         id: &str,
         record: &Record,
         start: &Start,
         predecessor: Option<ContentAddress>,
-    ) -> Result<Grain> {
+    ) -> Result<(Grain, ContentAddress)> {
         // What was changed is as old as its change.
         let changed = record.updated.filter(|_| start.is_rewritten);
         let created_at = match changed.filter(|time| time.header_second().is_some()) {
@@ -163,7 +168,17 @@ impl Writer<'_> {
             predecessor,
             returned: start.returned,
         };
-        grain_of(record, &setting)
+        match addressed(record, &setting) {
+            Err(error) if error.kind() == TOO_LARGE && !record.rest.is_empty() => {
+                let shorter = Record { rest: json::Map::new(), ..record.clone() };
+                let made = addressed(&shorter, &setting)?;
+                let note =
+                    format!("{}: fields beside its text stay behind, for its size", record.place);
+                self.report.note(note);
+                Ok(made)
+            }
+            made => made,
+        }
     }
 
     /// Counts what would be written, unless the store would refuse it.
@@ -203,6 +218,13 @@ impl Writer<'_> {
             add(&mut report.ended, 1);
         }
     }
+}
+
+/// A grain with its address.
+fn addressed(record: &Record, setting: &Setting<'_>) -> Result<(Grain, ContentAddress)> {
+    let grain = grain_of(record, setting)?;
+    let address = grain.encode(Encoding::default())?.address();
+    Ok((grain, address))
 }
 
 /// The name of a version as the ledger has it.

@@ -7,12 +7,15 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use flate2::read::DeflateDecoder;
+use grainstore::EpochMs;
+use rawzip::time::{UtcDateTime, ZipDateTimeKind};
 use rawzip::{
     CompressionMethod, FileReader, RECOMMENDED_BUFFER_SIZE, ZipArchive, ZipArchiveEntryWayfinder,
     ZipFileHeaderRecord, ZipReader, ZipVerifier,
 };
 
 use super::name;
+use super::writer::FIRST_DAY;
 use crate::error::{Error, Result};
 
 /// Inflated bytes up to which an entry may be packed as densely as it likes.
@@ -71,6 +74,7 @@ pub struct Entry {
     name: String,
     place: ZipArchiveEntryWayfinder,
     method: CompressionMethod,
+    modified: Option<EpochMs>,
 }
 
 impl Entry {
@@ -84,6 +88,13 @@ impl Entry {
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         self.place.uncompressed_size_hint()
+    }
+
+    /// When it was changed last, as far as the archive says: a time without a zone is taken as UTC, and the first day
+    /// that ZIP knows as none.
+    #[must_use]
+    pub fn modified(&self) -> Option<EpochMs> {
+        self.modified
     }
 }
 
@@ -248,7 +259,8 @@ impl Directory {
             return Ok(None);
         }
         let (place, method) = (record.wayfinder(), record.compression_method());
-        Ok(Some(Entry { name, place, method }))
+        let modified = modified(&record.last_modified());
+        Ok(Some(Entry { name, place, method, modified }))
     }
 
     fn check_form(&mut self, record: &ZipFileHeaderRecord<'_>) -> Result<()> {
@@ -309,6 +321,23 @@ fn check_places(zip: &ZipArchive<FileReader>, entries: &[Entry]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn modified(time: &ZipDateTimeKind) -> Option<EpochMs> {
+    let time = match time {
+        ZipDateTimeKind::Utc(time) => *time,
+        ZipDateTimeKind::Local(time) => UtcDateTime::from_components(
+            time.year(),
+            time.month(),
+            time.day(),
+            time.hour(),
+            time.minute(),
+            time.second(),
+            time.nanosecond(),
+        )?,
+    };
+    let seconds = time.to_unix();
+    (seconds > FIRST_DAY).then(|| EpochMs::new(seconds.saturating_mul(1000)))
 }
 
 fn unreadable(error: rawzip::Error) -> Error {

@@ -15,7 +15,7 @@ use super::name;
 use crate::error::{Error, Result};
 
 /// 1980-01-01, the first day that ZIP knows, in seconds.
-const FIRST_DAY: i64 = 315_532_800;
+pub(super) const FIRST_DAY: i64 = 315_532_800;
 
 /// A file that takes its name once it is whole; one that has the name is replaced then. Dropped before, it leaves nothing.
 #[derive(Debug)]

@@ -25,6 +25,8 @@ pub const MAX_LINE_BYTES: usize = 64 << 20;
 pub struct Lines<R> {
     source: BufReader<R>,
     number: u64,
+    /// Bytes that a line has at most.
+    most_bytes: usize,
 }
 
 /// One line of [`Lines`].
@@ -42,17 +44,22 @@ pub struct Line {
 impl<R: Read> Lines<R> {
     /// Reads the lines of a source.
     pub fn of(source: R) -> Self {
-        Self { source: BufReader::with_capacity(1 << 16, source), number: 0 }
+        Self::limited(source, MAX_LINE_BYTES)
+    }
+
+    /// Reads the lines of a source, of which each has this many bytes at most.
+    pub(crate) fn limited(source: R, most_bytes: usize) -> Self {
+        Self { source: BufReader::with_capacity(1 << 16, source), number: 0, most_bytes }
     }
 
     /// Reads the bytes up to the end of the line, `None` if there are too many, which are passed over.
     fn next_bytes(&mut self) -> std::io::Result<Option<Vec<u8>>> {
         let mut bytes = Vec::new();
-        let most = MAX_LINE_BYTES as u64 + 1;
+        let most = (self.most_bytes as u64).saturating_add(1);
         (&mut self.source).take(most).read_until(b'\n', &mut bytes)?;
         if bytes.last() == Some(&b'\n') {
             bytes.pop();
-        } else if bytes.len() > MAX_LINE_BYTES {
+        } else if bytes.len() > self.most_bytes {
             self.source.skip_until(b'\n')?;
             return Ok(None);
         }
@@ -79,7 +86,7 @@ impl<R: Read> Iterator for Lines<R> {
             let (bytes, value) = match self.next_bytes() {
                 Err(error) => return Some(Err(at(error.into()))),
                 Ok(None) => {
-                    let message = format!("a line has {MAX_LINE_BYTES} bytes at most");
+                    let message = format!("a line has {} bytes at most", self.most_bytes);
                     (Vec::new(), Err(at(Error::limit(message))))
                 }
                 Ok(Some(bytes)) if bytes.iter().all(u8::is_ascii_whitespace) => continue,

@@ -2,15 +2,22 @@
 //!
 //! Knows no format and no store.
 
+mod budget;
+mod elements;
 mod equal;
 mod lines;
+mod outline;
 mod parse;
 mod patch;
 mod write;
 
+pub(crate) use budget::{Budget, MAX_TOKEN_BYTES, Metered};
+pub(crate) use elements::{Document, Element, elements};
 pub use equal::equal;
 pub use lines::{Line, Lines, MAX_LINE_BYTES};
+pub(crate) use outline::outline;
 pub use parse::parse;
+pub(crate) use parse::parse_within;
 pub use patch::{apply, difference};
 pub use serde_json::{Map, Value};
 pub use write::{ascii, canonical, line};

@@ -1,0 +1,298 @@
+//! The formats, one table: the name of each, what it reads, how its exports look, and its reader.
+//!
+//! Knows how an export looks from outside; what is in it is the matter of `formats`.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use grainstore::ErrorKind;
+use serde::Serialize;
+
+use super::formats;
+use super::record::Sink;
+use super::source::{Source, SourceFile};
+use crate::error::{Error, Result};
+use crate::json;
+
+/// Bytes of a file that are looked at to tell its format.
+const LOOK_BYTES: u64 = 64 << 10;
+
+/// What a reader reads.
+#[derive(Debug)]
+pub(super) struct Ask<'a> {
+    pub(super) source: &'a Source,
+    /// The second file, if the format has one.
+    pub(super) beside: Option<&'a Source>,
+    /// Whose all records are, if the caller says so.
+    pub(super) user: Option<&'a str>,
+}
+
+/// A reader: it pushes the records of an export.
+type Reader = fn(&Ask<'_>, &mut dyn Sink) -> Result<()>;
+
+/// A format of the table.
+struct Info {
+    format: Format,
+    name: &'static str,
+    /// What it is, as in "it looks like ...".
+    title: &'static str,
+    reads: &'static str,
+    beside: Option<&'static str>,
+    looks: Looks,
+    reader: Reader,
+}
+
+/// How an export looks.
+enum Looks {
+    /// One of these sets of names is in a JSON document, or the first line, or the first row of a table. With the names of
+    /// the files to look in if it is a folder or an archive.
+    Names { files: &'static [&'static str], sets: &'static [&'static [&'static str]] },
+    /// A folder of Markdown whose files have one of these in their names, or in their front matter.
+    Markdown { names: &'static [&'static str], front: &'static [&'static str] },
+    /// Like anything.
+    Anything,
+}
+
+macro_rules! formats {
+    ($($variant:ident $name:literal $title:literal, $reads:literal, $beside:expr, $looks:expr, $reader:path;)+) => {
+        /// A tool whose exports are read.
+        ///
+        /// ```
+        /// use grainstore_interop::migrate::Format;
+        ///
+        /// let format: Format = "mem0".parse()?;
+        /// assert_eq!((format, format.name()), (Format::Mem0, "mem0"));
+        /// assert!("mem1".parse::<Format>().is_err_and(|error| error.to_string().contains("mem0")));
+        /// for format in Format::ALL {
+        ///     println!("{format}: {}", format.reads());
+        /// }
+        /// # Ok::<(), grainstore_interop::Error>(())
+        /// ```
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        #[non_exhaustive]
+        pub enum Format {
+            $(#[doc = $reads] $variant),+
+        }
+
+        impl Format {
+            /// All formats.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            fn info(self) -> &'static Info {
+                match self {
+                    $(Self::$variant => &Info {
+                        format: Self::$variant,
+                        name: $name,
+                        title: $title,
+                        reads: $reads,
+                        beside: $beside,
+                        looks: $looks,
+                        reader: $reader,
+                    }),+
+                }
+            }
+        }
+    };
+}
+
+formats! {
+    Mem0 "mem0" "an export of mem0",
+        "mem0: the JSON of `get_all`, a list of memories, or an export of the platform",
+        Some("the history table, as JSON, JSON lines or CSV"),
+        Looks::Names { files: &[], sets: &[&["results[].memory"], &["[].memory"], &["memory", "id"],
+            &["memories[].memory"]] },
+        formats::mem0::read;
+    ServerMemory "server-memory" "a file of the MCP memory server",
+        "MCP server-memory: its JSON lines of entities and relations",
+        None,
+        Looks::Names { files: &[], sets: &[&["entityType"], &["relationType"]] },
+        formats::server_memory::read;
+    Letta "letta" "a Letta agent file",
+        "Letta: an agent file (.af), of the newer or the older schema",
+        Some("the archival passages, as JSON or JSON lines"),
+        Looks::Names { files: &[], sets: &[&["agents", "blocks"], &["agent_type", "core_memory"],
+            &["agents[].agent_type"], &["\""]] },
+        formats::letta::read;
+    Jsonl "jsonl" "JSON lines",
+        "Any JSON lines, a JSON list or CSV, by a mapping of its fields",
+        Some("the mapping, as JSON"),
+        Looks::Anything,
+        formats::jsonl::read;
+    LangGraph "langgraph" "a dump of a LangGraph store",
+        "LangGraph and LangMem: rows of the table `store`, as JSON, JSON lines or CSV",
+        None,
+        Looks::Names { files: &[], sets: &[&["prefix", "key", "value"], &["[].prefix", "[].key"],
+            &["namespace", "key", "value"], &["[].namespace", "[].key"], &["store[].prefix"]] },
+        formats::langgraph::read;
+    Claude "claude" "an export of a Claude account",
+        "Claude: the export of an account, a ZIP archive, a folder or its conversations.json",
+        None,
+        Looks::Names { files: &["conversations.json"], sets: &[&["[].chat_messages"]] },
+        formats::claude::read;
+    ChatGpt "chatgpt" "an export of a ChatGPT account",
+        "ChatGPT: the export of an account, a ZIP archive, a folder or its conversations.json",
+        Some("the memories that ChatGPT saved: a list as JSON, or pasted lines"),
+        Looks::Names { files: &["conversations.json", "conversations-000.json"],
+            sets: &[&["[].mapping"]] },
+        formats::chatgpt::read;
+    BasicMemory "basic-memory" "a folder of basic-memory",
+        "basic-memory: a folder or a ZIP archive of its Markdown notes",
+        None,
+        Looks::Markdown { names: &[], front: &["permalink"] },
+        formats::basic_memory::read;
+    MemFs "memfs" "a folder of Letta's MemFS",
+        "Letta MemFS: the folder of `letta memory export`, or a ZIP archive of it",
+        None,
+        Looks::Markdown { names: &["MEMORY.md", "system/", "skills/"], front: &[] },
+        formats::memfs::read;
+}
+
+impl Format {
+    /// Its name, as it is given to `grain migrate`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.info().name
+    }
+
+    /// What it reads, in one line.
+    #[must_use]
+    pub fn reads(self) -> &'static str {
+        self.info().reads
+    }
+
+    /// The second file that it reads ([`MigrateOptions::beside`](super::MigrateOptions::beside)), if it has one.
+    #[must_use]
+    pub fn beside(self) -> Option<&'static str> {
+        self.info().beside
+    }
+
+    /// Checks that an export may be one of this format.
+    ///
+    /// # Errors
+    /// `ERR_SCHEMA` if it looks like one of another format, which the message names.
+    pub(super) fn check(self, source: &Source) -> Result<()> {
+        let look = Look::of(source)?;
+        if self.info().looks.fit(&look) {
+            return Ok(());
+        }
+        let others = Self::ALL.iter().map(|format| format.info());
+        let mut others = others.filter(|info| !matches!(info.looks, Looks::Anything));
+        match others.find(|info| info.looks.fit(&look)) {
+            None => Ok(()),
+            Some(info) => Err(Error::schema(format!(
+                "it is not {}: it looks like {}, whose format is `{}`",
+                self.info().title,
+                info.title,
+                info.format
+            ))
+            .with_hint("name the format that the file is of")),
+        }
+    }
+
+    /// Checks that there is a second file only where the format reads one.
+    ///
+    /// # Errors
+    /// `ERR_SCHEMA`.
+    pub(super) fn check_beside(self, ask: &Ask<'_>) -> Result<()> {
+        match (ask.beside, self.beside()) {
+            (Some(_), None) => Err(Error::schema(format!("{self} reads one file alone"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads an export.
+    ///
+    /// # Errors
+    /// Those of the reader and of the sink.
+    pub(super) fn read(self, ask: &Ask<'_>, sink: &mut dyn Sink) -> Result<()> {
+        (self.info().reader)(ask, sink)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.iter().find(|format| format.name() == name);
+        found.copied().ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|format| format.name()).collect();
+            let kind = ErrorKind::Format(grainstore::format::ErrorKind::Schema);
+            Error::new(kind, format!("{name:?} is no format: there are {}", names.join(", ")))
+                .with_hint("name one of them")
+        })
+    }
+}
+
+/// How a source looks: the names in the beginning of its files.
+struct Look {
+    /// For each file that tells: its last name, and the names in it.
+    documents: Vec<(String, BTreeSet<String>)>,
+    markdown: Vec<String>,
+    front: String,
+}
+
+impl Look {
+    fn of(source: &Source) -> Result<Self> {
+        let tells = |file: &&SourceFile| {
+            source.single().is_some() || file.base_name().starts_with("conversations")
+        };
+        let mut documents = Vec::new();
+        for file in source.files().iter().filter(tells).take(4) {
+            let beginning = source.beginning(file, LOOK_BYTES)?;
+            documents.push((file.base_name().to_owned(), names_in(&beginning)));
+        }
+        let notes = || source.files().iter().filter(|file| file.has_extension("md"));
+        let mut front = String::new();
+        for file in notes().take(4) {
+            let beginning = source.beginning(file, LOOK_BYTES / 16)?;
+            let text = String::from_utf8_lossy(&beginning);
+            let block = text.strip_prefix("---").and_then(|text| text.split("\n---").next());
+            front.push_str(block.unwrap_or_default());
+        }
+        let markdown = notes().map(|file| file.name.clone()).collect();
+        Ok(Self { documents, markdown, front })
+    }
+}
+
+/// The names in the beginning of a document, of JSON lines, or of a table.
+fn names_in(beginning: &[u8]) -> BTreeSet<String> {
+    let found = json::outline(beginning);
+    if !found.is_empty() {
+        return found;
+    }
+    let first = beginning.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let columns = String::from_utf8_lossy(first);
+    columns
+        .split(',')
+        .map(|name| name.trim_matches(['"', ' ', '\r', '\u{feff}']).to_owned())
+        .collect()
+}
+
+impl Looks {
+    fn fit(&self, look: &Look) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::Names { files, sets } => look.documents.iter().any(|(name, names)| {
+                let has = |set: &&[&str]| set.iter().all(|name| names.contains(*name));
+                let is_named =
+                    look.documents.len() == 1 || files.is_empty() || files.contains(&name.as_str());
+                is_named && sets.iter().any(has)
+            }),
+            Self::Markdown { names, front } => {
+                let has_name = |name: &&str| look.markdown.iter().any(|file| file.contains(name));
+                let has_field = |field: &&str| {
+                    look.front.lines().any(|line| line.starts_with(&format!("{field}:")))
+                };
+                names.iter().any(has_name) || front.iter().any(has_field)
+            }
+        }
+    }
+}

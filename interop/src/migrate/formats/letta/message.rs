@@ -1,0 +1,118 @@
+//! The messages of a Letta agent, one thread.
+
+use serde_json::{Map, Value};
+
+use crate::error::Result;
+use crate::migrate::record::{Body, Record, Sink, Who, rest, text};
+use crate::migrate::time::{Dated, Unit, instant};
+
+/// Fields of a message that have a place.
+const USED: [&str; 8] =
+    ["id", "role", "content", "text", "created_at", "updated_at", "model", "agent_id"];
+
+/// The thread of an agent.
+pub(super) struct Thread<'t> {
+    agent: &'t str,
+    place: &'t str,
+    who: Who,
+}
+
+impl<'t> Thread<'t> {
+    pub(super) fn of(agent: &'t str, place: &'t str, who: Who) -> Self {
+        Self { agent, place, who }
+    }
+
+    /// Reads the messages in their order: each answers the one before it.
+    pub(super) fn read(&self, messages: Option<&Value>, sink: &mut dyn Sink) -> Result<()> {
+        let messages = messages.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let mut parent = None;
+        for (number, message) in (1_usize..).zip(messages) {
+            let place = format!("{}: message {number}", self.place);
+            let Some(members) = message.as_object() else {
+                sink.misshapen(&place, "a message is an object")?;
+                continue;
+            };
+            let Some(said) = said(members) else {
+                sink.skip(&place, "the message has no text")?;
+                continue;
+            };
+            let id = match text(members, "id") {
+                Some(id) => format!("message {id}"),
+                // Those of the older schema have no ids, and a thread only grows at its end.
+                None => format!("message {number} of {}", self.agent),
+            };
+            let record = self.record(members, said, place, parent.replace(id.clone()));
+            sink.record(id, record)?;
+        }
+        Ok(())
+    }
+
+    fn record(
+        &self,
+        members: &Map<String, Value>,
+        said: String,
+        place: String,
+        parent: Option<String>,
+    ) -> Record {
+        let mut left = rest(members, &USED);
+        if let Some(parts) = other_parts(members) {
+            left.insert("content".to_owned(), parts);
+        }
+        let session = text(members, "group_id").unwrap_or(self.agent).to_owned();
+        let role = text(members, "role").map(str::to_owned);
+        let model = text(members, "model").map(str::to_owned);
+        let created = Dated::of(members.get("created_at"), Unit::Seconds);
+        Record {
+            who: Who { session: Some(session), role, ..self.who.clone() },
+            rest: left,
+            updated: members.get("updated_at").and_then(|at| instant(at, Unit::Seconds)),
+            ..Record::new(place, "message", Body::Message { text: said, parent, model }, created)
+        }
+    }
+}
+
+/// What a message says: its text, or the calls that it makes.
+fn said(members: &Map<String, Value>) -> Option<String> {
+    let parts = match members.get("content") {
+        Some(Value::String(said)) => vec![said.as_str()],
+        Some(Value::Array(parts)) => parts.iter().filter_map(text_of_part).collect(),
+        _ => text(members, "text").into_iter().collect(),
+    };
+    let said = parts.join("\n\n");
+    match said.trim().is_empty() {
+        false => Some(said),
+        true => calls(members.get("tool_calls")),
+    }
+}
+
+fn text_of_part(part: &Value) -> Option<&str> {
+    match part {
+        Value::String(said) => Some(said),
+        Value::Object(members) => text(members, "text"),
+        _ => None,
+    }
+}
+
+/// The calls of tools, each as `name(arguments)`.
+fn calls(calls: Option<&Value>) -> Option<String> {
+    let calls = calls.and_then(Value::as_array)?.iter().filter_map(|call| {
+        let function = call.get("function").unwrap_or(call);
+        let name = function.get("name").and_then(Value::as_str)?;
+        let arguments = match function.get("arguments") {
+            Some(Value::String(arguments)) => arguments.clone(),
+            Some(arguments) => arguments.to_string(),
+            None => String::new(),
+        };
+        Some(format!("{name}({arguments})"))
+    });
+    let calls: Vec<_> = calls.collect();
+    (!calls.is_empty()).then(|| calls.join("\n"))
+}
+
+/// The parts of a message that are no text.
+fn other_parts(members: &Map<String, Value>) -> Option<Value> {
+    let parts = members.get("content").and_then(Value::as_array)?;
+    let other = parts.iter().filter(|part| text_of_part(part).is_none());
+    let other: Vec<_> = other.cloned().collect();
+    (!other.is_empty()).then_some(Value::Array(other))
+}

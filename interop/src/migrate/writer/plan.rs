@@ -1,0 +1,236 @@
+//! What a record means for the store: whether it is new, unchanged, another version, or erased.
+
+use grainstore::format::{Encoding, ErrorKind as FormatErrorKind};
+use grainstore::{ContentAddress, EpochMs, ErrorKind, Grain};
+use sha2::{Digest, Sha256};
+
+use super::batch::{Planned, Step};
+use super::{Pass, Refusal, Writer};
+use crate::error::{Error, Result};
+use crate::json;
+use crate::migrate::grains::{Setting, grain_of};
+use crate::migrate::ledger::{Entry, Identity, Known, known};
+use crate::migrate::record::{Body, Chain, Record};
+
+/// Bytes of the name of a version up to which it is kept as it is.
+const MAX_VERSION_BYTES: usize = 64;
+
+/// The code of a grain that has too many bytes.
+const TOO_LARGE: ErrorKind = ErrorKind::Format(FormatErrorKind::TooLarge);
+
+/// Where the versions of a record go on.
+struct Start {
+    identity: Identity,
+    /// The first version that is to be written.
+    from: usize,
+    /// The grain that it takes the place of.
+    old: Option<ContentAddress>,
+    /// Whether an earlier migration wrote the record.
+    is_known: bool,
+    /// Whether the version was written before, and says something else now.
+    is_rewritten: bool,
+    returned: Option<EpochMs>,
+}
+
+impl Writer<'_> {
+    /// Finds out what a record means for the store, and plans it.
+    pub(super) fn take(&mut self, chain: Chain) -> Result<(), Refusal> {
+        let identity = self.origin.identity(&chain.id);
+        let new = Start {
+            identity,
+            from: 0,
+            old: None,
+            is_known: false,
+            is_rewritten: false,
+            returned: None,
+        };
+        if !self.seen.is_first(&identity) {
+            return Err(Refusal::Nature("its id was before it in the export"));
+        }
+        match known(self.run.session, &identity).map_err(Refusal::Run)? {
+            Known::Hidden => Err(Refusal::Nature("its grain is in the store, and not shown")),
+            Known::Erased if !self.run.options.return_erased => {
+                Err(Refusal::Nature("it was erased here"))
+            }
+            Known::Erased => self.plan(chain, &Start { returned: Some(self.run.began), ..new }),
+            Known::Here(entry) => self.go_on(chain, identity, &entry),
+            Known::New => {
+                let old = self.predecessor(&chain)?;
+                self.plan(chain, &Start { old, ..new })
+            }
+        }
+    }
+
+    /// Goes on where an earlier migration ended.
+    fn go_on(&mut self, chain: Chain, identity: Identity, entry: &Entry) -> Result<(), Refusal> {
+        let Some((_, newest)) = chain.versions.last() else { return Ok(()) };
+        let last = chain.versions.len().saturating_sub(1);
+        let digest = newest.digest();
+        let at = chain.versions.iter().position(|(name, _)| version_key(name) == entry.version);
+        if entry.is_ended && chain.ending.is_none() {
+            return Err(Refusal::Nature("it was ended here, and is in its source again"));
+        }
+        let is_newest = at.is_none_or(|at| at == last);
+        let tells_no_more = chain.is_partial && at == Some(last);
+        let is_same = is_newest && (entry.digest == digest || tells_no_more);
+        let from = match at {
+            _ if is_same => chain.versions.len(),
+            Some(at) if at < last => at.saturating_add(1),
+            _ => last,
+        };
+        let is_rewritten = !is_same && is_newest;
+        let (old, is_known, returned) = (Some(entry.head), true, None);
+        let ending = chain.ending.clone().filter(|_| !(is_same && entry.is_ended));
+        let chain = Chain { ending, ..chain };
+        self.plan(chain, &Start { identity, from, old, is_known, is_rewritten, returned })
+    }
+
+    /// The grain of the record that this one follows.
+    fn predecessor(&mut self, chain: &Chain) -> Result<Option<ContentAddress>, Refusal> {
+        let Some(id) = &chain.follows else { return Ok(None) };
+        let identity = self.origin.identity(id);
+        if let Some(head) = self.batch.head_of(&identity) {
+            return Ok(Some(head));
+        }
+        let known = known(self.run.session, &identity).map_err(Refusal::Run)?;
+        if let Known::Here(entry) = known {
+            return Ok(Some(entry.head));
+        }
+        if !self.seen.has(&identity) {
+            let note = format!("{} follows {id}, which is not there before it", chain.id);
+            self.report.note(note);
+        }
+        Ok(None)
+    }
+
+    /// Makes the grains of the versions, and puts them in line.
+    fn plan(&mut self, chain: Chain, start: &Start) -> Result<(), Refusal> {
+        let Some((name, newest)) = chain.versions.last() else { return Ok(()) };
+        let (kind, grain_type) = (newest.kind, newest.body.grain_type());
+        let (version, digest) = (version_key(name), newest.digest());
+        let (mut steps, mut old) = (Vec::new(), start.old);
+        for (name, record) in chain.versions.iter().skip(start.from) {
+            let (grain, address) = self.grain(&chain.id, record, start, old)?;
+            steps.push(Step { grain, old, address, version: version_key(name) });
+            old = Some(address);
+        }
+        let Some(head) = old else { return Ok(()) };
+        if let Body::Message { .. } = newest.body {
+            self.remember(newest.who.session.as_deref(), &chain.id, head);
+        }
+        let planned = Planned {
+            identity: start.identity,
+            place: newest.place.clone(),
+            kind,
+            grain_type,
+            steps,
+            ending: chain.ending,
+            is_known: start.is_known,
+            entry: Entry { head, digest, is_ended: false, version },
+        };
+        match self.pass {
+            Pass::Check => self.check(&planned),
+            Pass::Write { .. } => {
+                self.batch.push(planned);
+                match self.batch.is_full() {
+                    true => self.flush().map_err(Refusal::Run),
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Makes the grain of a version. Where it is too large, what has no field of its own stays behind.
+    fn grain(
+        &mut self,
+        id: &str,
+        record: &Record,
+        start: &Start,
+        predecessor: Option<ContentAddress>,
+    ) -> Result<(Grain, ContentAddress)> {
+        // What was changed is as old as its change.
+        let changed = record.updated.filter(|_| start.is_rewritten);
+        let created_at = match changed.filter(|time| time.header_second().is_some()) {
+            Some(time) => time,
+            None => self.created_at(&record.created)?,
+        };
+        let parent = match &record.body {
+            Body::Message { parent: Some(parent), .. } => self.messages.get(parent).copied(),
+            _ => None,
+        };
+        let setting = Setting {
+            format: self.run.format,
+            id,
+            created_at,
+            namespace: self.run.options.namespace.as_deref(),
+            user: self.run.options.user.as_deref(),
+            parent,
+            predecessor,
+            returned: start.returned,
+        };
+        match addressed(record, &setting) {
+            Err(error) if error.kind() == TOO_LARGE && !record.rest.is_empty() => {
+                let shorter = Record { rest: json::Map::new(), ..record.clone() };
+                let made = addressed(&shorter, &setting)?;
+                let note =
+                    format!("{}: fields beside its text stay behind, for its size", record.place);
+                self.report.note(note);
+                Ok(made)
+            }
+            made => made,
+        }
+    }
+
+    /// Counts what would be written, unless the store would refuse it.
+    fn check(&mut self, planned: &Planned) -> Result<(), Refusal> {
+        let session = self.run.session;
+        let mut fresh = planned.steps.len();
+        if let Some(Step { grain, old, address, .. }) = planned.steps.first() {
+            if let Some(old) = old
+                && planned.is_known
+            {
+                let preview =
+                    session.try_supersede(old, grain.clone(), None).map_err(Error::from)?;
+                if let Some(refusal) = preview.refusal {
+                    return Err(Error::from(refusal).into());
+                }
+            }
+            if session.exists(address).map_err(|error| Refusal::Run(error.into()))? {
+                fresh = fresh.saturating_sub(1);
+            }
+        }
+        self.count(planned, fresh);
+        Ok(())
+    }
+
+    /// Counts a record that was taken.
+    pub(super) fn count(&mut self, planned: &Planned, fresh: usize) {
+        let report = &mut self.report;
+        let add = |count: &mut u64, more: usize| *count = count.saturating_add(more as u64);
+        report.count(planned.kind, &planned.grain_type.to_string());
+        match (planned.is_known, fresh) {
+            (_, 0) if planned.ending.is_none() => add(&mut report.unchanged, 1),
+            (_, 0) => {}
+            (true, _) => add(&mut report.changed, 1),
+            (false, fresh) => add(&mut report.added, fresh),
+        }
+        if planned.ending.is_some() {
+            add(&mut report.ended, 1);
+        }
+    }
+}
+
+/// A grain with its address.
+fn addressed(record: &Record, setting: &Setting<'_>) -> Result<(Grain, ContentAddress)> {
+    let grain = grain_of(record, setting)?;
+    let address = grain.encode(Encoding::default())?.address();
+    Ok((grain, address))
+}
+
+/// The name of a version as the ledger has it.
+fn version_key(name: &str) -> String {
+    match name.len() {
+        0..=MAX_VERSION_BYTES => name.to_owned(),
+        _ => data_encoding::HEXLOWER.encode(&Sha256::digest(name)),
+    }
+}

@@ -1,0 +1,129 @@
+//! Letta: agent files of both schemas, wrapped ones, passages.
+
+use grainstore_interop::migrate::Format;
+
+use crate::kit::{Kit, Told, context, ms};
+
+const NEWER: &str = r#"{
+ "agents": [{"id": "agent-0", "name": "guide", "agent_type": "letta_v1_agent", "system": "You guide people.",
+   "block_ids": ["block-0", "block-1"], "llm_config": {"model": "some-model"}, "tags": ["tour"],
+   "messages": [
+     {"id": "message-0", "role": "system", "content": [{"type": "text", "text": "You guide people."}], "created_at": "2026-01-01T00:00:00+00:00"},
+     {"id": "message-1", "role": "user", "content": "Where is the tea house?", "created_at": "2026-01-01T00:00:01+00:00"},
+     {"id": "message-2", "role": "assistant", "content": [], "tool_calls": [{"id": "c1", "function": {"name": "look_up", "arguments": "{\"q\": 1}"}}], "created_at": "2026-01-01T00:00:02+00:00", "model": "some-model"},
+     {"id": "message-3", "role": "tool", "content": [], "created_at": "2026-01-01T00:00:03+00:00"},
+     {"id": "message-4", "role": "assistant", "content": [{"type": "text", "text": "By the river."}, {"type": "image", "source": "x"}], "created_at": "2026-01-01T00:00:04+00:00"}
+   ]}],
+ "blocks": [
+   {"id": "block-0", "label": "persona", "value": "A calm guide.", "limit": 2000, "read_only": true, "tags": []},
+   {"id": "block-1", "label": "human", "value": "", "limit": 2000}],
+ "tools": [{"id": "tool-0", "name": "look_up", "source_code": "..."}], "mcp_servers": [{"token": "secret"}],
+ "files": [], "sources": [], "groups": [],
+ "skills": [{"name": "brew", "description": "when tea is wanted", "files": {"SKILL.md": "Boil water, then wait."}}],
+ "created_at": "2026-02-01T00:00:00Z"}"#;
+
+const OLDER: &str = r#"{"agent_type": "memgpt_agent", "name": "old guide", "system": "Help.", "version": "0.6",
+ "created_at": "2025-03-01T00:00:00", "tools": [],
+ "core_memory": [{"label": "human", "value": "Ann likes tea.", "limit": 5000, "created_at": "2025-03-02T00:00:00+00:00"}],
+ "messages": [{"role": "user", "text": "hello", "created_at": "2025-03-03T00:00:00+00:00"},
+              {"role": "assistant", "content": [{"type": "text", "text": "hello you"}], "created_at": "2025-03-03T00:00:01+00:00"}]}"#;
+
+#[test]
+fn an_agent_file_becomes_states_a_thread_and_procedures() {
+    let mut kit = Kit::new();
+    let path = kit.file("guide.af", NEWER);
+    let report = kit.run_thrice(Format::Letta, &path);
+    let kinds = [
+        ("agent state", 1),
+        ("core memory block state", 1),
+        ("message event", 4),
+        ("skill workflow", 1),
+    ];
+    assert_eq!(report.kinds(), kinds.map(|(kind, count)| (kind.to_owned(), count)));
+    let expected = [
+        "the message has no text",
+        "the block is empty",
+        "a tool is a program, no memory",
+        "a server's address and its secrets are no memory",
+    ];
+    assert_eq!(report.reasons(), expected);
+    assert!(report.left_out_first.iter().all(|left| left.code.is_none()));
+    let states = kit.by("subject", "guide");
+    let block = states.iter().find(|state| state.text("recall_priority") == Some("hot")).unwrap();
+    let blocks = block.map("context").unwrap()["memory_blocks"].as_map().unwrap();
+    assert_eq!(blocks["persona"].as_str(), Some("A calm guide."));
+    assert_eq!(block.int("created_at"), Some(ms("2026-02-01T00:00:00Z")));
+    let prompt = states.iter().find(|state| context(state, "system_prompt").is_some()).unwrap();
+    assert_eq!(context(prompt, "model"), Some("some-model"));
+    let skill = &kit.search("boil water")[0];
+    assert_eq!(skill.text("trigger"), Some("when tea is wanted"));
+}
+
+#[test]
+fn messages_are_a_thread_in_their_order() {
+    let kit = Kit::new();
+    kit.run(Format::Letta, &kit.file("guide.af", NEWER));
+    let thread = kit.session.thread_of_session("agent-0", &Default::default()).unwrap();
+    assert_eq!((thread.messages.len(), thread.roots.len(), thread.heads.len()), (4, 1, 1));
+    let said = thread.messages.iter().map(|message| {
+        let grain = kit.session.get(&message.address).unwrap().grain().unwrap();
+        (grain.text("role").unwrap().to_owned(), grain.text("content").unwrap().to_owned())
+    });
+    let said: Vec<_> = said.collect();
+    assert_eq!(said[1], ("user".into(), "Where is the tea house?".into()));
+    assert_eq!(said[2], ("assistant".into(), "look_up({\"q\": 1})".into()));
+    assert_eq!(said[3], ("assistant".into(), "By the river.".into()));
+}
+
+#[test]
+fn an_older_file_and_one_that_is_a_text_within_json_are_read_alike() {
+    let mut kit = Kit::new();
+    let path = kit.file("old.af", OLDER);
+    let report = kit.run_thrice(Format::Letta, &path);
+    let kinds = [("agent state", 1), ("core memory block state", 1), ("message event", 2)];
+    assert_eq!(report.kinds(), kinds.map(|(kind, count)| (kind.to_owned(), count)));
+    let once = serde_json::to_string(OLDER).unwrap();
+    let twice = serde_json::to_string(&once).unwrap();
+    for wrapped in [once, twice] {
+        let report = kit.run(Format::Letta, &kit.file("old.af", wrapped));
+        assert_eq!((report.added, report.unchanged), (0, 4));
+    }
+}
+
+#[test]
+fn passages_come_from_the_file_beside() {
+    let mut kit = Kit::new();
+    let path = kit.file("guide.af", NEWER);
+    kit.options.beside = Some(kit.file(
+        "passages.json",
+        r#"[{"id": "passage-0", "text": "The river floods in May.", "created_at": "2026-01-20T00:00:00Z", "embedding": [0.1, 0.2], "tags": ["river"], "metadata": {"page": 3}},
+            {"id": "passage-1", "text": "", "created_at": "2026-01-20T00:00:00Z"}]"#,
+    ));
+    let report = kit.run_thrice(Format::Letta, &path);
+    assert!(report.kinds().contains(&("archival passage belief".into(), 1)));
+    let passage = &kit.search("floods")[0];
+    assert_eq!(
+        (passage.text("subject"), passage.text("recall_priority")),
+        (Some("guide"), Some("cold"))
+    );
+    assert_eq!(context(passage, "migrate:rest"), Some(r#"{"metadata":{"page":3}}"#));
+}
+
+#[test]
+fn a_file_that_is_no_agent_file_is_refused_by_name() {
+    let kit = Kit::new();
+    for (text, code) in [
+        ("{}", "ERR_SCHEMA"),
+        ("[1]", "ERR_SCHEMA"),
+        ("\"x\"", "ERR_CORRUPT"),
+        ("{\"agents\": [", "ERR_CORRUPT"),
+        ("", "ERR_CORRUPT"),
+    ] {
+        let refused = kit.try_run(Format::Letta, &kit.file("a.af", text)).unwrap_err();
+        assert_eq!((refused.code(), refused.entry()), (code, Some("a.af")), "{text}");
+    }
+    for strange in [r#"{"agents": [1, {"messages": 7}], "blocks": "x"}"#, r#"{"agents": null}"#] {
+        let report = kit.run(Format::Letta, &kit.file("a.af", strange));
+        assert_eq!(report.added, 0);
+    }
+}

@@ -1,0 +1,13 @@
+//! Migration: each format into a store, twice and without writing, and inputs that nobody should trust.
+#![expect(clippy::unwrap_used, reason = "a test stops at a surprise")]
+
+mod chatgpt;
+mod claude;
+mod hostile;
+mod jsonl;
+mod kit;
+mod langgraph;
+mod letta;
+mod markdown;
+mod mem0;
+mod server_memory;

@@ -4,8 +4,9 @@ use clap::Subcommand;
 
 use crate::commands::{
     add, ages, audit, backup, bench, cal, compact, decode, demo, disclose, doctor, encode, erase,
-    export, get, history, import, init, keys, policy, prove, put, recall, reindex, remove_vectors,
-    rpc, sign, state_changes, stats, subject_report, supersede, verify, verify_signature,
+    export, get, history, import, init, keys, migrate, policy, prove, put, recall, reindex,
+    remove_vectors, rpc, sign, state_changes, stats, subject_report, supersede, verify,
+    verify_signature,
 };
 use crate::context::Context;
 use crate::error::Result;
@@ -79,6 +80,7 @@ commands! {
         Import(import::Import),
     }
     "Neighbours" {
+        Migrate(migrate::Migrate),
         Ages(ages::Ages),
     }
     "Grains without a store" {

@@ -20,6 +20,7 @@ pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod keys;
+pub(crate) mod migrate;
 pub(crate) mod policy;
 pub(crate) mod prove;
 pub(crate) mod put;

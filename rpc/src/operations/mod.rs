@@ -15,6 +15,7 @@ mod followed;
 pub(crate) mod graph;
 pub(crate) mod maintain;
 pub(crate) mod marks;
+pub(crate) mod migrate;
 pub(crate) mod policy;
 pub(crate) mod portable;
 pub(crate) mod query;

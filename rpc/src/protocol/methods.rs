@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::host::Host;
 use crate::operations::stream::{self, Events};
 use crate::operations::{
-    agents, ages, calls, codec, erasure, graph, maintain, marks, policy, portable, query, reads,
-    signed, store, write,
+    agents, ages, calls, codec, erasure, graph, maintain, marks, migrate, policy, portable, query,
+    reads, signed, store, write,
 };
 
 /// A method: it takes its parameters as unparsed JSON, and may send events before it answers.
@@ -118,6 +118,8 @@ const METHODS: &[Method] = &[
     method!("ages_segments", ages::ages_segments),
     method!("ages_export", ages::ages_export, events),
     method!("ages_verify", ages::ages_verify, alone),
+    method!("migrate", migrate::migrate, events),
+    method!("migrate_formats", migrate::migrate_formats, alone),
     method!("close", store::close, host),
     Method { test_clock_only: true, ..method!("clock", store::clock, host) },
 ];

@@ -1,0 +1,102 @@
+//! `grain migrate`: takes memory from the tools that people leave.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use grainstore_interop::archive::Limits;
+use grainstore_interop::migrate::{self, Format, MigrateOptions, MigrateReport, Undated};
+
+use super::followed::followed;
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::Output;
+
+/// Left-out records that are shown one by one.
+const SHOWN: usize = 10;
+
+/// Take the memory of another tool into the store: what it exported, as a file, a folder or a zip
+///
+/// Ids and dates are those of the source. A second run adds nothing; a record that changed takes the place of
+/// its grain; what was erased here stays away.
+#[derive(Debug, Args)]
+pub(crate) struct Migrate {
+    /// What it is an export of
+    #[arg(value_name = "FORMAT", value_parser = formats())]
+    format: Format,
+    /// The file, folder or zip
+    #[arg(value_name = "FILE")]
+    path: PathBuf,
+    /// The second file that some formats have: the history of mem0, the archive of Letta, the mapping of jsonl
+    #[arg(long, value_name = "FILE")]
+    beside: Option<PathBuf>,
+    /// Write nothing, and tell what would be written
+    #[arg(long)]
+    dry_run: bool,
+    /// End at the first record with something wrong with it
+    #[arg(long)]
+    strict: bool,
+    /// The namespace of all that comes in, instead of those that the source names
+    #[arg(long, value_name = "NAME")]
+    into: Option<String>,
+    /// The person all of it is about, instead of those that the source names
+    #[arg(long, value_name = "ID")]
+    about: Option<String>,
+    /// Let records without a date take the time of the migration, instead of leaving them out
+    #[arg(long)]
+    undated: bool,
+    /// Take records again whose grains were erased here
+    #[arg(long)]
+    return_erased: bool,
+}
+
+/// Parses the name of a format.
+fn formats() -> impl TypedValueParser<Value = Format> {
+    let values =
+        Format::ALL.iter().map(|format| PossibleValue::new(format.name()).help(format.reads()));
+    PossibleValuesParser::new(values).try_map(|name| name.parse::<Format>())
+}
+
+impl Migrate {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let session = context.session()?;
+        let undated = if self.undated { Undated::ImportTime } else { Undated::LeaveOut };
+        let options = MigrateOptions {
+            dry_run: self.dry_run,
+            strict: self.strict,
+            namespace: self.into,
+            user: self.about,
+            undated,
+            return_erased: self.return_erased,
+            beside: self.beside,
+            limits: Limits::default(),
+        };
+        let (format, path) = (self.format, self.path);
+        let report =
+            followed(context, |monitor| migrate::run(&session, format, &path, &options, monitor))?;
+        context.output.answer(&report, |output| show(&report, output))
+    }
+}
+
+fn show(report: &MigrateReport, output: &mut Output<'_>) -> Result<()> {
+    let MigrateReport { records, added, changed, unchanged, ended, left_out, .. } = report;
+    let would = if report.dry_run { "nothing written; would be: " } else { "" };
+    output.line(&format!(
+        "{would}{records} records: {added} grains added, {changed} changed, {unchanged} unchanged, {ended} ended, \
+         {left_out} left out"
+    ))?;
+    for became in &report.became {
+        output
+            .line(&format!("  {} became {}: {}", became.kind, became.grain_type, became.records))?;
+    }
+    for (why, count) in &report.left_out_why {
+        output.line(&format!("  left out, {why}: {count}"))?;
+    }
+    for left in report.left_out_first.iter().take(SHOWN) {
+        output.line(&format!("    {}: {}", left.place, left.why))?;
+    }
+    for note in &report.notes {
+        output.line(&format!("  note: {note}"))?;
+    }
+    Ok(())
+}

@@ -12,6 +12,7 @@
 pub mod archive;
 mod error;
 pub mod json;
+mod kept;
 mod monitor;
 
 pub use error::{Error, Result};

@@ -9,6 +9,7 @@
 //! Everything works on a [`Session`](grainstore::Session), with the rights that it has, through the public API of the
 //! store.
 
+pub mod alf;
 pub mod archive;
 mod error;
 pub mod json;

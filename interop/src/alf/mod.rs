@@ -1,0 +1,7 @@
+//! ALF.
+mod issue;
+mod names;
+mod record;
+mod schema;
+pub(crate) fn validate() {}
+pub(crate) fn import() {}

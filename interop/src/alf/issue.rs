@@ -108,6 +108,14 @@ impl<'p> Place<'p> {
         Self { above: Some(self), part: Part::Line(number) }
     }
 
+    /// The number of the line, 0 if it is no line.
+    pub(super) fn number(&self) -> u64 {
+        match self.part {
+            Part::Line(number) => number,
+            _ => 0,
+        }
+    }
+
     pub(super) fn member(&'p self, name: &'p str) -> Self {
         Self { above: Some(self), part: Part::Member(name) }
     }

@@ -1,7 +1,21 @@
 //! ALF.
+mod agent;
+mod bundle;
+mod change;
+mod export;
+mod import;
 mod issue;
 mod names;
+mod partition;
 mod record;
 mod schema;
-pub(crate) fn validate() {}
-pub(crate) fn import() {}
+mod survey;
+mod validate;
+mod vectors;
+
+pub use export::{ExportOptions, ExportReport, PartitionReport, export};
+pub use import::{ImportMode, ImportOptions, ImportReport, LayerCounts, RecordCounts, import};
+pub use issue::{Issue, MAX_ISSUES};
+pub use partition::Granularity;
+pub use survey::Artifacts;
+pub use validate::{Validation, validate};

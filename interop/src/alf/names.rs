@@ -35,18 +35,18 @@ pub(super) struct Layer {
     pub(super) items: Option<(&'static str, &'static str)>,
 }
 
-pub(super) static IDENTITY: Layer = Layer { name: "identity", entry: "identity.json", items: None };
-pub(super) static PRINCIPALS: Layer = Layer {
+pub(super) const IDENTITY: Layer = Layer { name: "identity", entry: "identity.json", items: None };
+pub(super) const PRINCIPALS: Layer = Layer {
     name: "principals",
     entry: "principals.json",
     items: Some(("principal", "principals")),
 };
-pub(super) static CREDENTIALS: Layer = Layer {
+pub(super) const CREDENTIALS: Layer = Layer {
     name: "credentials",
     entry: "credentials.json",
     items: Some(("credential", "credentials")),
 };
-pub(super) static ATTACHMENTS: Layer = Layer {
+pub(super) const ATTACHMENTS: Layer = Layer {
     name: "attachments",
     entry: "attachments.json",
     items: Some(("attachment", "attachments")),

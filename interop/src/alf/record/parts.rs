@@ -84,6 +84,13 @@ pub(in super::super) fn uuid_number(text: &str) -> Option<u128> {
     }
 }
 
+/// Returns a number as the UUID that it is.
+pub(in super::super) fn uuid_text(number: u128) -> String {
+    let hex = format!("{number:032x}");
+    let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+    format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32))
+}
+
 fn taken_apart(mut record: Value) -> (Value, Value) {
     let mut changing = Map::new();
     if let Some(members) = record.as_object_mut() {

@@ -11,7 +11,7 @@ pub(super) use check::{check, is_uuid};
 pub(super) use documents::{
     ATTACHMENTS, CREDENTIALS, DELTA_MANIFEST, IDENTITY, MANIFEST, PRINCIPALS,
 };
-pub(super) use record::{DELTA_RECORD, RECORD};
+pub(super) use record::RECORD;
 
 /// The shape of a value.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! The shape of a memory record (ALF 3.1), and of a line of a delta.
+//! The shape of a memory record (ALF 3.1).
 
 use super::Shape::{
     DateTime, Filled, Instant, Integer, List, Nullable, Number, Object, Open, RecordId, Solid,
@@ -8,10 +8,6 @@ use super::{Member, Shape, may, must};
 
 /// A memory record.
 pub(in super::super) static RECORD: Shape = Object(&MEMBERS);
-
-/// A line of a delta: a record without what is asked of every record, since a reader needs only its id to delete it.
-pub(in super::super) static DELTA_RECORD: Shape =
-    Object(&[must("id", RecordId), must("operation", Words(&["create", "update", "delete"]))]);
 
 static MEMBERS: [Member; 18] = [
     must("id", RecordId),

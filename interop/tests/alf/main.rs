@@ -1,0 +1,12 @@
+//! ALF: archives into stores and out again, archives that lie, and what a store does to them.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test stops at a surprise"
+)]
+
+mod hostile;
+mod kit;
+mod round_trip;
+mod schemas;

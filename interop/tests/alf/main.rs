@@ -6,6 +6,7 @@
     reason = "a test stops at a surprise"
 )]
 
+mod delta;
 mod hostile;
 mod kit;
 mod round_trip;

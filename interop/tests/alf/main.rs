@@ -10,4 +10,5 @@ mod delta;
 mod hostile;
 mod kit;
 mod round_trip;
+mod scale;
 mod schemas;

@@ -3,8 +3,8 @@
 use clap::Subcommand;
 
 use crate::commands::{
-    add, ages, audit, backup, bench, cal, compact, decode, demo, disclose, doctor, encode, erase,
-    export, get, history, import, init, keys, migrate, policy, prove, put, recall, reindex,
+    add, ages, alf, audit, backup, bench, cal, compact, decode, demo, disclose, doctor, encode,
+    erase, export, get, history, import, init, keys, migrate, policy, prove, put, recall, reindex,
     remove_vectors, rpc, sign, state_changes, stats, subject_report, supersede, verify,
     verify_signature,
 };
@@ -80,6 +80,7 @@ commands! {
         Import(import::Import),
     }
     "Neighbours" {
+        Alf(alf::Alf),
         Migrate(migrate::Migrate),
         Ages(ages::Ages),
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod add;
 pub(crate) mod ages;
+pub(crate) mod alf;
 pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod bench;

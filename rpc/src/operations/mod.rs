@@ -7,6 +7,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod ages;
+pub(crate) mod alf;
 pub(crate) mod calls;
 pub(crate) mod codec;
 mod embedder;

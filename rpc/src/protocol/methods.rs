@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::host::Host;
 use crate::operations::stream::{self, Events};
 use crate::operations::{
-    agents, ages, calls, codec, erasure, graph, maintain, marks, migrate, policy, portable, query,
-    reads, signed, store, write,
+    agents, ages, alf, calls, codec, erasure, graph, maintain, marks, migrate, policy, portable,
+    query, reads, signed, store, write,
 };
 
 /// A method: it takes its parameters as unparsed JSON, and may send events before it answers.
@@ -118,6 +118,12 @@ const METHODS: &[Method] = &[
     method!("ages_segments", ages::ages_segments),
     method!("ages_export", ages::ages_export, events),
     method!("ages_verify", ages::ages_verify, alone),
+    method!("alf_import", alf::alf_import, events),
+    method!("alf_export", alf::alf_export, events),
+    method!("alf_delta", alf::alf_delta, events),
+    method!("alf_apply", alf::alf_apply, events),
+    method!("alf_purge", alf::alf_purge, events),
+    method!("alf_validate", alf::alf_validate, alone),
     method!("migrate", migrate::migrate, events),
     method!("migrate_formats", migrate::migrate_formats, alone),
     method!("close", store::close, host),

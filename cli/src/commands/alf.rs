@@ -305,16 +305,13 @@ fn tell_import(report: &ImportReport, output: &mut Output<'_>) -> Result<()> {
     for issue in report.errors.iter().take(SHOWN) {
         output.line(&format!("  error: {}: {}", issue.path, issue.message))?;
     }
-    for issue in report.warnings.iter().take(SHOWN) {
-        output.line(&format!("  warning: {}: {}", issue.path, issue.message))?;
+    if report.error_count > SHOWN as u64 {
+        output.line(&format!("  {} errors in all; --json lists more", report.error_count))?;
     }
-    let more = [(report.error_count, "errors"), (report.warning_count, "warnings")];
-    for (count, what) in more {
-        if count > SHOWN as u64 {
-            output.line(&format!("  {count} {what} in all; --json lists more"))?;
-        }
+    match report.warning_count {
+        0 => Ok(()),
+        count => output.line(&format!("  {count} warnings; --json lists them")),
     }
-    Ok(())
 }
 
 fn tell_validation(found: &Validation, context: &mut Context<'_>) -> Result<()> {

@@ -134,6 +134,27 @@ fn a_longer_history_goes_on_where_the_last_one_ended() {
 }
 
 #[test]
+fn a_history_makes_no_difference_to_what_came_in_without_it_and_the_other_way_round() {
+    let mut kit = Kit::new();
+    let path = kit.file("all.json", EXPORT);
+    kit.run(Format::Mem0, &path);
+    let history = kit.file("h.jsonl", HISTORY);
+    kit.options.beside = Some(history.clone());
+    let report = kit.run(Format::Mem0, &path);
+    // The deleted memory is new, with its one version.
+    assert_eq!((report.added, report.changed, report.unchanged, report.ended), (1, 0, 4, 1));
+    assert!(report.notes.iter().any(|note| note.contains("earlier versions")), "{report:?}");
+
+    let mut kit = Kit::new();
+    let path = kit.file("all.json", EXPORT);
+    kit.options.beside = Some(kit.file("h.jsonl", HISTORY));
+    kit.run(Format::Mem0, &path);
+    kit.options.beside = None;
+    let report = kit.run(Format::Mem0, &path);
+    assert_eq!((report.added, report.changed, report.unchanged), (0, 0, 4));
+}
+
+#[test]
 fn what_was_erased_here_stays_away_unless_it_is_asked_for() {
     let mut kit = Kit::new();
     let path = kit.file("all.json", EXPORT);

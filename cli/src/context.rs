@@ -122,6 +122,24 @@ impl<'w> Context<'w> {
         }
     }
 
+    /// Returns a session of the whole store, for commands whose --namespace and --user say what they are about. In the
+    /// prompt it is the prompt's.
+    pub(crate) fn whole_session(&self) -> Result<Session> {
+        match &self.opened {
+            Some(opened) => Ok(opened.clone()),
+            None => {
+                let options =
+                    SessionOptions { namespace: None, user_id: None, ..self.session_options() };
+                Ok(self.open(false)?.session(options))
+            }
+        }
+    }
+
+    /// The --namespace and the --user of the command.
+    pub(crate) fn named(&self) -> (Option<String>, Option<String>) {
+        (self.globals.namespace.clone(), self.globals.user.clone())
+    }
+
     /// Returns the session for what concerns a user: the operator's, or else the user's own.
     pub(crate) fn session_about(&self, user: Option<&str>) -> Result<Session> {
         let session = self.session()?;

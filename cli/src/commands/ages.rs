@@ -25,7 +25,8 @@ pub(crate) struct Ages {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Write segments of the audit log as Evidence Packs; prints the root of each, to be kept elsewhere
+    /// Write segments of the audit log as Evidence Packs; prints the root of each, to be kept elsewhere. With
+    /// --namespace only those with an entry about a grain in it
     Export(Export),
     /// Verify a pack, offline and without a store: prints VALID or TAMPERED
     Verify {
@@ -51,9 +52,6 @@ struct Export {
     /// Only segments with an entry at this time or before
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     until: Option<EpochMs>,
-    /// Only segments with an entry about a grain of this namespace or below
-    #[arg(long, value_name = "NAME")]
-    about: Option<String>,
     /// The tenant that the evidence is of; another one makes other chains
     #[arg(long, value_name = "ID")]
     tenant: Option<String>,
@@ -71,9 +69,9 @@ impl Ages {
 
 impl Export {
     fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
-        let Self { to, segment, since, until, about, tenant } = self;
-        let options = ExportOptions { segment, since, until, namespace: about, tenant_id: tenant };
+        let (session, (namespace, _)) = (context.whole_session()?, context.named());
+        let Self { to, segment, since, until, tenant } = self;
+        let options = ExportOptions { segment, since, until, namespace, tenant_id: tenant };
         let report = followed(context, |monitor| ages::export(&session, &to, &options, monitor))?;
         context.output.answer(&report, |output| {
             for pack in &report.packs {

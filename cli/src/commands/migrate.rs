@@ -17,6 +17,7 @@ const SHOWN: usize = 10;
 
 /// Take the memory of another tool into the store: what it exported, as a file, a folder or a zip
 ///
+/// All of it comes into the --namespace and is about the --user, if they are given; else it is as the source says.
 /// Ids and dates are those of the source. A second run adds nothing; a record that changed takes the place of
 /// its grain; what was erased here stays away.
 #[derive(Debug, Args)]
@@ -28,7 +29,7 @@ pub(crate) struct Migrate {
     #[arg(value_name = "FILE")]
     path: PathBuf,
     /// The second file that some formats have: the history of mem0, the archive of Letta, the mapping of jsonl
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "with", value_name = "FILE")]
     beside: Option<PathBuf>,
     /// Write nothing, and tell what would be written
     #[arg(long)]
@@ -36,12 +37,6 @@ pub(crate) struct Migrate {
     /// End at the first record with something wrong with it
     #[arg(long)]
     strict: bool,
-    /// The namespace of all that comes in, instead of those that the source names
-    #[arg(long, value_name = "NAME")]
-    into: Option<String>,
-    /// The person all of it is about, instead of those that the source names
-    #[arg(long, value_name = "ID")]
-    about: Option<String>,
     /// Let records without a date take the time of the migration, instead of leaving them out
     #[arg(long)]
     undated: bool,
@@ -59,13 +54,13 @@ fn formats() -> impl TypedValueParser<Value = Format> {
 
 impl Migrate {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
+        let (session, (namespace, user)) = (context.whole_session()?, context.named());
         let undated = if self.undated { Undated::ImportTime } else { Undated::LeaveOut };
         let options = MigrateOptions {
             dry_run: self.dry_run,
             strict: self.strict,
-            namespace: self.into,
-            user: self.about,
+            namespace,
+            user,
             undated,
             return_erased: self.return_erased,
             beside: self.beside,

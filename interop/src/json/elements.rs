@@ -185,3 +185,52 @@ impl<'de> Visitor<'de> for Part<'_, '_> {
         Ok(Document::Other(Value::Null))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The elements that are told, each with its list, and the document.
+    fn told(text: &str) -> Result<(Vec<String>, Document)> {
+        let mut found = Vec::new();
+        let document = elements(text.as_bytes(), &["rows"], &mut |element| {
+            let Element { list, number, value } = element;
+            found.push(format!("{list} {number} {}", value.unwrap_or_default()));
+            Ok(())
+        })?;
+        Ok((found, document))
+    }
+
+    #[test]
+    fn elements_are_told_one_by_one_and_the_rest_is_held() {
+        let (found, document) = told(r#"[1, {"a": [2]}]"#).unwrap();
+        assert_eq!(found, [" 1 1", r#" 2 {"a":[2]}"#]);
+        assert!(matches!(document, Document::List));
+        let (found, document) =
+            told(r#"{"a": {"rows": [1]}, "rows": [true, null], "b": [3]}"#).unwrap();
+        assert_eq!(found, ["rows 1 true", "rows 2 null"]);
+        let Document::Object(rest) = document else { panic!("{document:?}") };
+        assert_eq!(Value::Object(rest), serde_json::json!({"a": {"rows": [1]}, "b": [3]}));
+        let (found, document) = told(r#"{"rows": {"a": 1}}"#).unwrap();
+        assert!(found.is_empty());
+        let Document::Object(rest) = document else { panic!("{document:?}") };
+        assert_eq!(Value::Object(rest), serde_json::json!({"rows": {"a": 1}}));
+        let (_, document) = told(r#""text""#).unwrap();
+        assert!(matches!(document, Document::Other(Value::String(text)) if text == "text"));
+    }
+
+    #[test]
+    fn what_is_no_whole_document_is_refused() {
+        for text in
+            ["", "[", "[1] 2", r#"{"a": 1, "a": 2}"#, r#"{"rows": [], "rows": []}"#, "[1e999]"]
+        {
+            assert_eq!(told(text).unwrap_err().code(), "ERR_CORRUPT", "{text}");
+        }
+    }
+
+    #[test]
+    fn the_error_of_whoever_takes_the_elements_comes_back() {
+        let taken = elements(&b"[1, 2"[..], &[], &mut |_| Err(Error::limit("full")));
+        assert_eq!(taken.unwrap_err().code(), "ERR_LIMIT");
+    }
+}

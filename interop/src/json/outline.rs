@@ -107,3 +107,26 @@ impl<'de> Visitor<'de> for Part<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_of_a_document_tells_the_places_of_its_names() {
+        let cases: [(&str, &[&str]); 6] = [
+            (r#"{"a": {"b": [{"c": 1}]}"#, &["a", "a.b", "a.b[]", "a.b[].c"]),
+            (r#"[{"a": 1, "b"#, &["[]", "[].a"]),
+            (r#""text""#, &["\""]),
+            ("7", &[]),
+            ("", &[]),
+            ("no JSON", &[]),
+        ];
+        for (text, expected) in cases {
+            let found = outline(text.as_bytes());
+            assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{text}");
+        }
+        let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
+        assert!(outline(deep.as_bytes()).len() <= MAX_DEPTH);
+    }
+}

@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use grainstore::ErrorKind;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::formats;
 use super::record::Sink;
@@ -69,8 +69,7 @@ macro_rules! formats {
         /// }
         /// # Ok::<(), grainstore_interop::Error>(())
         /// ```
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-        #[serde(rename_all = "kebab-case")]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Format {
             $(#[doc = $reads] $variant),+
@@ -214,6 +213,13 @@ impl Format {
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// Serialized as its name.
+impl Serialize for Format {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

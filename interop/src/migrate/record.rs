@@ -165,16 +165,12 @@ impl Record {
         }
     }
 
-    /// A hash of what the source says: equal for a record that did not change. When it was touched last is not part of it,
-    /// nor is where it was found.
+    /// A hash of what the source says: equal for a record that did not change. When it was made and touched is not part of
+    /// it, nor is where it was found.
     pub(super) fn digest(&self) -> [u8; 32] {
-        let date = match self.created {
-            Dated::At(time) => Some(time.get()),
-            _ => None,
-        };
         let ms = |time: Option<EpochMs>| time.map(EpochMs::get);
         let parts = (
-            (self.kind, &self.body, date, ms(self.valid_from), ms(self.valid_to)),
+            (self.kind, &self.body, ms(self.valid_from), ms(self.valid_to)),
             (&self.who, &self.namespace, &self.tags, &self.rest),
         );
         let value = serde_json::to_value(parts).unwrap_or_default();

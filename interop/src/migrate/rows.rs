@@ -4,6 +4,7 @@
 
 use std::io::Read;
 
+use grainstore::EpochMs;
 use serde_json::{Map, Value};
 
 use super::record::Sink;
@@ -25,10 +26,30 @@ pub(super) struct Row {
     /// The list it is of, where an object has several.
     pub(super) list: String,
     pub(super) members: Map<String, Value>,
+    /// When the file was changed last.
+    pub(super) modified: Option<EpochMs>,
 }
 
 /// What takes the rows; it hands the sink through.
 pub(super) type OnRow<'o> = &'o mut dyn FnMut(Row, &mut dyn Sink) -> Result<()>;
+
+/// Endings of the names of files that have lists.
+const ENDINGS: [&str; 4] = ["json", "jsonl", "ndjson", "csv"];
+
+/// The files of an export that may have lists: the only one, or those with such a name. The others are left out.
+///
+/// # Errors
+/// Those of the sink.
+pub(super) fn files<'s>(source: &'s Source, sink: &mut dyn Sink) -> Result<Vec<&'s SourceFile>> {
+    let mut found = Vec::new();
+    for file in source.files() {
+        match source.single().is_some() || ENDINGS.iter().any(|ending| file.has_extension(ending)) {
+            true => found.push(file),
+            false => sink.skip(&file.name, "it is no list of records")?,
+        }
+    }
+    Ok(found)
+}
 
 /// The form of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +136,8 @@ fn json_rows(
         };
         match value {
             Some(Value::Object(members)) => {
-                on(Row { place, list: list.to_owned(), members }, &mut *sink)
+                let (list, modified) = (list.to_owned(), file.modified);
+                on(Row { place, list, members, modified }, &mut *sink)
             }
             Some(_) => sink.misshapen(&place, "it is no object"),
             None => sink.refuse(&place, Error::limit("it takes more memory than a record may")),
@@ -131,7 +153,8 @@ fn json_rows(
 fn one_row(text: impl Read, file: &SourceFile, sink: &mut dyn Sink, on: OnRow<'_>) -> Result<()> {
     match json::elements(text, &[], &mut |_| Ok(()))? {
         Document::Object(members) => {
-            on(Row { place: file.name.clone(), list: String::new(), members }, sink)
+            let (place, modified) = (file.name.clone(), file.modified);
+            on(Row { place, list: String::new(), members, modified }, sink)
         }
         _ => Err(Error::schema("it is no object")),
     }
@@ -145,7 +168,8 @@ fn line_rows(text: impl Read, file: &SourceFile, sink: &mut dyn Sink, on: OnRow<
         match line.value {
             Ok(Value::Object(members)) => {
                 good = good.saturating_add(1);
-                on(Row { place, list: String::new(), members }, &mut *sink)?;
+                let (list, modified) = (String::new(), file.modified);
+                on(Row { place, list, members, modified }, &mut *sink)?;
             }
             Ok(_) => sink.misshapen(&place, "it is no object")?,
             // A file that begins with no line of JSON is of another form.
@@ -187,7 +211,10 @@ fn csv_rows(text: impl Read, file: &SourceFile, sink: &mut dyn Sink, on: OnRow<'
         let line = record.position().map_or(0, csv::Position::line);
         let place = format!("{}: line {line}", file.name);
         match members(&columns, &record) {
-            Ok(members) => on(Row { place, list: String::new(), members }, &mut *sink)?,
+            Ok(members) => {
+                let (list, modified) = (String::new(), file.modified);
+                on(Row { place, list, members, modified }, &mut *sink)?;
+            }
             Err(error) => sink.refuse(&place, error)?,
         }
     }

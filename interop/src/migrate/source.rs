@@ -85,17 +85,26 @@ impl Source {
                 name: entry.name().to_owned(),
                 modified: entry.modified(),
             });
-            let mut files: Vec<_> = files.collect();
-            files.sort_by(|left, right| left.name.cmp(&right.name));
-            return Ok(Self {
-                place: Place::Archive(Box::new(archive)),
-                files,
-                unread: Vec::new(),
-            });
+            let files = files.collect();
+            return Ok(Self::of(Place::Archive(Box::new(archive)), files, Vec::new()));
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let file = SourceFile { name, modified: modified(&found) };
         Ok(Self { place: Place::File(path.clone()), files: vec![file], unread: Vec::new() })
+    }
+
+    /// Sets apart what systems leave beside files.
+    fn of(place: Place, files: Vec<SourceFile>, mut unread: Vec<(String, &'static str)>) -> Self {
+        let is_left = |file: &SourceFile| {
+            let base = file.base_name();
+            base.starts_with("._") || base == ".DS_Store" || file.name.starts_with("__MACOSX/")
+        };
+        let (left, mut files): (Vec<_>, Vec<_>) = files.into_iter().partition(is_left);
+        unread
+            .extend(left.into_iter().map(|file| (file.name, "a system left it beside the files")));
+        files.sort_by(|left, right| left.name.cmp(&right.name));
+        unread.sort();
+        Self { place, files, unread }
     }
 
     /// Its files, in the order of their names.
@@ -103,7 +112,7 @@ impl Source {
         &self.files
     }
 
-    /// What is in a folder and is not read: links, and what is no file.
+    /// What is there and is not read: links, what is no file, and what systems leave beside files.
     pub(super) fn unread(&self) -> &[(String, &'static str)] {
         &self.unread
     }
@@ -211,10 +220,8 @@ impl Folder {
             let listed = folder.read(&path, &prefix, level);
             waiting.extend(listed.map_err(|error| error.at_path(&path))?);
         }
-        let Folder { mut files, mut unread, .. } = folder;
-        files.sort_by(|left, right| left.name.cmp(&right.name));
-        unread.sort();
-        Ok(Source { place: Place::Folder(root.to_path_buf()), files, unread })
+        let Folder { files, unread, .. } = folder;
+        Ok(Source::of(Place::Folder(root.to_path_buf()), files, unread))
     }
 
     /// Lists one folder, and returns those in it.

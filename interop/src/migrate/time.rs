@@ -92,19 +92,33 @@ impl fmt::Display for Dated {
 /// Reads a date. Text without a zone is UTC, a day alone its first moment.
 pub(super) fn instant(value: &Value, unit: Unit) -> Option<EpochMs> {
     match value {
-        Value::String(text) => of_text(text.trim()),
-        Value::Number(number) => {
-            let scale = match unit {
-                Unit::Seconds => 1000.0,
-                Unit::Milliseconds => 1.0,
-            };
-            of_ms(number.as_f64()? * scale)
-        }
+        Value::String(text) => of_text(text.trim(), unit),
+        Value::Number(number) => of_number(number.as_f64()?, unit),
         _ => None,
     }
 }
 
-fn of_text(text: &str) -> Option<EpochMs> {
+fn of_number(number: f64, unit: Unit) -> Option<EpochMs> {
+    let scale = match unit {
+        Unit::Seconds => 1000.0,
+        Unit::Milliseconds => 1.0,
+    };
+    of_ms(number * scale)
+}
+
+/// Digits of the seconds of a number that is written as text, at least: fewer may be a day.
+const NUMBER_DIGITS: usize = 9;
+
+/// Reads a text: a date, or a number as tables have it.
+fn of_text(text: &str, unit: Unit) -> Option<EpochMs> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    match text.parse::<f64>() {
+        Ok(number) if digits >= NUMBER_DIGITS => of_number(number, unit),
+        _ => of_date(text),
+    }
+}
+
+fn of_date(text: &str) -> Option<EpochMs> {
     let at = Timestamp::from_str(text).ok().or_else(|| {
         let local = DateTime::from_str(text).ok()?;
         TimeZone::UTC.to_timestamp(local).ok()
@@ -150,6 +164,8 @@ mod tests {
             (json!(1_721_977_020), Some(1_721_977_020_000)),
             (json!(1_721_977_020.108_3), Some(1_721_977_020_108)),
             (json!("1969-12-31T23:59:59.9999Z"), Some(-1)),
+            (json!("1721977020.5"), Some(1_721_977_020_500)),
+            (json!("20240726"), Some(1_721_952_000_000)),
             (json!("yesterday"), None),
             (json!(""), None),
             (json!("2024-13-01T00:00:00Z"), None),

@@ -19,8 +19,8 @@ use crate::error::{Error, Result};
 use crate::monitor::Monitor;
 use batch::Batch;
 
-/// Messages whose grains are remembered for those that answer them; a longer thread forgets its beginning.
-const MAX_REMEMBERED: usize = 200_000;
+/// Messages whose grains are remembered for sure, for those that answer them.
+const REMEMBERED: usize = 100_000;
 
 /// What one run is about.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +39,26 @@ pub(super) enum Pass {
     Check,
     /// Writes; the check found so many records.
     Write { records: u64 },
+}
+
+/// The grains of the last messages, by the ids of those.
+#[derive(Debug, Default)]
+struct Messages {
+    newer: HashMap<String, ContentAddress>,
+    older: HashMap<String, ContentAddress>,
+}
+
+impl Messages {
+    fn remember(&mut self, id: &str, address: ContentAddress) {
+        if self.newer.len() >= REMEMBERED {
+            self.older = std::mem::take(&mut self.newer);
+        }
+        self.newer.insert(id.to_owned(), address);
+    }
+
+    fn get(&self, id: &str) -> Option<ContentAddress> {
+        self.newer.get(id).or_else(|| self.older.get(id)).copied()
+    }
 }
 
 /// Why a record is not taken, or a run ends.
@@ -67,9 +87,7 @@ pub(super) struct Writer<'w> {
     monitor: &'w Monitor<'w>,
     origin: Origin<'w>,
     seen: Seen,
-    /// The grains of the messages of the thread that is read now.
-    messages: HashMap<String, ContentAddress>,
-    thread: Option<String>,
+    messages: Messages,
     batch: Batch,
     report: MigrateReport,
 }
@@ -86,8 +104,7 @@ impl<'w> Writer<'w> {
             monitor,
             origin: Origin { format, namespace, user },
             seen: Seen::default(),
-            messages: HashMap::new(),
-            thread: None,
+            messages: Messages::default(),
             batch: Batch::default(),
             report,
         }
@@ -123,15 +140,6 @@ impl<'w> Writer<'w> {
             (None, Undated::LeaveOut) => Err(Error::schema(created.to_string())),
             (_, Undated::ImportTime) => Ok(self.run.began),
         }
-    }
-
-    /// Remembers the grain of a message for those that answer it.
-    fn remember(&mut self, session: Option<&str>, id: &str, address: ContentAddress) {
-        if self.thread.as_deref() != session || self.messages.len() >= MAX_REMEMBERED {
-            self.messages.clear();
-            self.thread = session.map(str::to_owned);
-        }
-        self.messages.insert(id.to_owned(), address);
     }
 }
 

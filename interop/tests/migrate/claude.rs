@@ -78,6 +78,28 @@ fn messages_are_a_thread_with_roles_dates_and_a_user() {
 }
 
 #[test]
+fn an_answer_to_a_message_without_text_answers_the_one_before_it() {
+    let kit = Kit::new();
+    let message = |id: &str, parent: &str, text: &str| {
+        format!(
+            r#"{{"uuid": "{id}", "sender": "human", "text": "{text}", "created_at": "2026-01-01T00:00:00Z", "parent_message_uuid": "{parent}"}}"#
+        )
+    };
+    let messages = [
+        message("m1", "00000000-0000-4000-8000-000000000000", "one"),
+        message("m2", "m1", ""),
+        message("m3", "m2", "three"),
+        message("m4", "m1", "four"),
+    ];
+    let text = format!(r#"[{{"uuid": "c", "chat_messages": [{}]}}]"#, messages.join(","));
+    kit.run(Format::Claude, &kit.file("conversations.json", text));
+    let parent =
+        |said: &str| kit.by("content", said)[0].text("parent_message_id").map(str::to_owned);
+    assert_eq!(parent("one"), None);
+    assert!(parent("three").is_some() && parent("three") == parent("four"));
+}
+
+#[test]
 fn a_conversation_that_goes_on_adds_its_new_messages_alone() {
     let kit = Kit::new();
     kit.run(Format::Claude, &kit.file("conversations.json", CONVERSATIONS));

@@ -68,6 +68,17 @@ fn links_of_a_folder_are_told_and_not_followed() {
     assert!(kit.search("mat").is_empty());
 }
 
+#[test]
+fn what_systems_leave_beside_files_is_not_read() {
+    let kit = Kit::new();
+    let export = r#"[{"id": "1", "memory": "tea", "created_at": "2026-01-01T00:00:00Z"}]"#;
+    let files =
+        [("all.json", export), ("__MACOSX/._all.json", "\0"), (".DS_Store", "x"), ("a.png", "x")];
+    let report = kit.run(Format::Mem0, &kit.zip("all.zip", &files));
+    assert_eq!((report.added, report.left_out), (1, 3));
+    assert_eq!(report.left_out_why["a system left it beside the files"], 2);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_pipe_is_no_file() {
@@ -282,6 +293,26 @@ fn documents() -> impl Strategy<Value = Value> {
                 .prop_map(|members| Value::Object(members.into_iter().collect())),
         ]
     })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #[test]
+    fn any_text_is_read_or_refused_by_every_reader(
+        text in r#"(---\n)?([a-z]{1,4}[:,] ?|["\[\]{}#&*-]|- |\[\[|\]\]|\n|---\n|[a-zé\u{feff}\u{0}]){0,60}"#,
+    ) {
+        let kit = Kit::new();
+        for name in ["notes/a.md", "a.csv", "a.json", "conversations.json"] {
+            let path = kit.file(name, &text);
+            let path = if name.starts_with("notes") { kit.path("notes") } else { path };
+            for format in Format::ALL {
+                if let Ok(report) = kit.try_run(*format, &path) {
+                    let again = kit.run(*format, &path);
+                    prop_assert_eq!((again.added, again.changed), (0, 0), "{} {:?}", format, report);
+                }
+            }
+        }
+    }
 }
 
 proptest! {

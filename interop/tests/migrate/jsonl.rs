@@ -54,6 +54,46 @@ fn a_record_that_follows_another_takes_its_place() {
 }
 
 #[test]
+fn a_record_that_follows_a_locked_one_is_refused() {
+    let mut kit = Kit::new();
+    let mapping = r#"{"kind": "memory", "fields": {"id": "id", "text": "fact", "subject": {"value": "ann"},
+        "created_at": "at", "follows": "replaces", "relation": "how"}}"#;
+    kit.options.beside = Some(kit.file("map.json", mapping));
+    let first =
+        r#"{"id": "1", "fact": "two signatures", "how": "mg:requires", "at": "2026-01-01"}"#;
+    kit.run(Format::Jsonl, &kit.file("rows.jsonl", first));
+    // A relation that the file names is kept out of those of the standard.
+    assert_eq!(kit.objects("ann", "imported:mg:requires"), ["two signatures"]);
+    let rule = kit.session.latest("ann", "imported:mg:requires").unwrap().unwrap().address;
+    kit.session.hold(&rule, "a case").unwrap();
+    let second = r#"{"id": "2", "fact": "nothing", "how": "mg:requires", "at": "2026-02-01", "replaces": "1"}"#;
+    let path = kit.file("rows.jsonl", second);
+    for dry_run in [true, false] {
+        kit.options.dry_run = dry_run;
+        let report = kit.run(Format::Jsonl, &path);
+        assert_eq!((report.added, report.left_out), (0, 1));
+        assert_eq!(report.left_out_first[0].code, Some("ERR_INVALIDATION_DENIED"));
+    }
+    assert_eq!(kit.objects("ann", "imported:mg:requires"), ["two signatures"]);
+}
+
+#[test]
+fn threads_that_are_told_in_turns_keep_their_order() {
+    let mut kit = Kit::new();
+    let mapping = r#"{"kind": "message", "fields": {"id": "id", "text": "id", "session": "chat", "parent": "up", "created_at": "at"}}"#;
+    kit.options.beside = Some(kit.file("map.json", mapping));
+    let rows: Vec<_> = (0..6).map(|at| {
+        let (chat, up) = (at % 2, at - 2);
+        format!(r#"{{"id": "m{at}", "chat": "c{chat}", "up": "m{up}", "at": "2026-01-01T00:00:0{at}Z"}}"#)
+    }).collect();
+    assert_eq!(kit.run(Format::Jsonl, &kit.file("rows.jsonl", rows.join("\n"))).added, 6);
+    for chat in ["c0", "c1"] {
+        let thread = kit.session.thread_of_session(chat, &Default::default()).unwrap();
+        assert_eq!((thread.messages.len(), thread.roots.len(), thread.heads.len()), (3, 1, 1));
+    }
+}
+
+#[test]
 fn procedures_and_threads_can_be_mapped() {
     let mut kit = Kit::new();
     let rows = r#"{"t": "p", "id": "a", "when": "tea is wanted", "steps": ["boil", "wait"], "ms": 1767225600000}

@@ -16,8 +16,13 @@ pub(crate) struct Kit {
 
 impl Kit {
     pub(crate) fn new() -> Self {
+        Self::with(OpenOptions::new())
+    }
+
+    /// A store that is opened with more options.
+    pub(crate) fn with(options: OpenOptions) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let options = OpenOptions::new().create(true);
+        let options = options.create(true);
         let store = Store::open(dir.path().join("store"), &options).unwrap();
         let session = store.session(SessionOptions::default());
         Self { dir, session, options: MigrateOptions::default() }

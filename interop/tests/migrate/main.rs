@@ -10,4 +10,5 @@ mod langgraph;
 mod letta;
 mod markdown;
 mod mem0;
+mod memory;
 mod server_memory;

@@ -77,5 +77,5 @@ fn a_memory_folder_becomes_states_procedures_and_knowledge() {
         &[("export/system/persona.md", "---\ncreated: 2026-01-01\n---\nA calm guide.")],
     );
     let report = kit.run(Format::MemFs, &zip);
-    assert_eq!((report.added, report.changed), (0, 1), "{report:?}");
+    assert_eq!((report.added, report.unchanged), (0, 1), "{report:?}");
 }

@@ -1,7 +1,7 @@
 //! mem0: memories, their history as chains, people, relations, deletions.
 
-use grainstore::EraseOptions;
 use grainstore::prelude::*;
+use grainstore::{EraseOptions, MasterKey};
 use grainstore_interop::migrate::{Format, Undated};
 
 use crate::kit::{Kit, Told, context, ms};
@@ -134,6 +134,27 @@ fn a_longer_history_goes_on_where_the_last_one_ended() {
 }
 
 #[test]
+fn a_history_makes_no_difference_to_what_came_in_without_it_and_the_other_way_round() {
+    let mut kit = Kit::new();
+    let path = kit.file("all.json", EXPORT);
+    kit.run(Format::Mem0, &path);
+    let history = kit.file("h.jsonl", HISTORY);
+    kit.options.beside = Some(history.clone());
+    let report = kit.run(Format::Mem0, &path);
+    // The deleted memory is new, with its one version.
+    assert_eq!((report.added, report.changed, report.unchanged, report.ended), (1, 0, 4, 1));
+    assert!(report.notes.iter().any(|note| note.contains("earlier versions")), "{report:?}");
+
+    let mut kit = Kit::new();
+    let path = kit.file("all.json", EXPORT);
+    kit.options.beside = Some(kit.file("h.jsonl", HISTORY));
+    kit.run(Format::Mem0, &path);
+    kit.options.beside = None;
+    let report = kit.run(Format::Mem0, &path);
+    assert_eq!((report.added, report.changed, report.unchanged), (0, 0, 4));
+}
+
+#[test]
 fn what_was_erased_here_stays_away_unless_it_is_asked_for() {
     let mut kit = Kit::new();
     let path = kit.file("all.json", EXPORT);
@@ -150,6 +171,20 @@ fn what_was_erased_here_stays_away_unless_it_is_asked_for() {
     assert_eq!(report.left_out_first[0].code, Some("ERR_ERASED"));
     assert_eq!(kit.objects("ann", "mg:knows"), ["Ann likes green tea"]);
     assert_eq!(kit.run(Format::Mem0, &path).added, 0);
+}
+
+#[test]
+fn an_encrypted_store_forgets_the_records_of_a_person_with_their_key() {
+    let mut kit = Kit::with(OpenOptions::new().key(MasterKey::new([7; 32])));
+    kit.options.beside = Some(kit.file("h.jsonl", HISTORY));
+    let path = kit.file("all.json", EXPORT);
+    let report = kit.run(Format::Mem0, &path);
+    assert_eq!((report.added, report.ended), (6, 1));
+    assert_eq!(kit.run(Format::Mem0, &path).unchanged, 5);
+    kit.session.erase_user("ann", "she asked", &EraseOptions::new()).unwrap();
+    let report = kit.run(Format::Mem0, &path);
+    assert_eq!((report.added, report.changed, report.unchanged), (0, 0, 4));
+    assert_eq!(report.reasons(), ["it was erased here"]);
 }
 
 #[test]

@@ -112,7 +112,7 @@ impl Reader {
             Part::Lines => self.lines(source, file, sink),
             Part::Memories => {
                 rows::read(source, file, &["memories", "results"], sink, &mut |row, sink| {
-                    self.memory(&row, file, sink)
+                    self.memory(&row, sink)
                 })
             }
             Part::Conversations => {
@@ -146,13 +146,13 @@ impl Reader {
         Tree { nodes, place, who, created }.read(sink)
     }
 
-    fn memory(&self, row: &Row, file: &SourceFile, sink: &mut dyn Sink) -> Result<()> {
+    fn memory(&self, row: &Row, sink: &mut dyn Sink) -> Result<()> {
         let Row { place, members, .. } = row;
         let said = ["content", "memory", "text"].into_iter().find_map(|name| text(members, name));
         let Some(said) = said else { return sink.misshapen(place, "a memory has a content") };
         let dates = ["created_at", "create_time", "created_timestamp", "timestamp", "updated_at"];
         let created = Dated::first(dates.map(|name| members.get(name)), Unit::Seconds);
-        let created = created.or(|| Dated::of_file(file.modified));
+        let created = created.or(|| Dated::of_file(row.modified));
         let used = [["content", "memory", "text", "id"].as_slice(), &dates].concat();
         let rest = rest(members, &used);
         let id = text(members, "id").unwrap_or(said);

@@ -63,7 +63,7 @@ pub(crate) fn read(ask: &Ask<'_>, sink: &mut dyn Sink) -> Result<()> {
             Part::Other => sink.skip(&file.name, "it has neither conversations nor memories")?,
             part => rows::read(ask.source, file, &[], sink, &mut |row, sink| match part {
                 Part::Projects => reader.project(&row, sink),
-                Part::Memories => reader.memories(&row, file, sink),
+                Part::Memories => reader.memories(&row, sink),
                 _ => reader.conversation(&row, sink),
             })?,
         }
@@ -170,12 +170,12 @@ impl Reader {
     }
 
     /// What Claude remembers: of all conversations, and of each project. It has the date of its file.
-    fn memories(&self, row: &Row, file: &SourceFile, sink: &mut dyn Sink) -> Result<()> {
+    fn memories(&self, row: &Row, sink: &mut dyn Sink) -> Result<()> {
         let Row { place, members, .. } = row;
         let who = self.who(members);
         let account = who.user.clone().unwrap_or_else(|| "user".to_owned());
         let made = ["updated_at", "created_at"].map(|name| members.get(name));
-        let made = Dated::first(made, Unit::Seconds).or(|| Dated::of_file(file.modified));
+        let made = Dated::first(made, Unit::Seconds).or(|| Dated::of_file(row.modified));
         let own = text(members, "conversations_memory").or_else(|| text(members, "content"));
         let mut all: Vec<(String, String, &str)> = Vec::new();
         all.extend(own.map(|said| (format!("memory of {account}"), account.clone(), said)));

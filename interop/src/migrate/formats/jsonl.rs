@@ -14,7 +14,7 @@ use mapping::{Field, Kind, Mapping, Rule};
 
 pub(crate) fn read(ask: &Ask<'_>, sink: &mut dyn Sink) -> Result<()> {
     let mapping = mapping(ask)?;
-    for file in ask.source.files() {
+    for file in rows::files(ask.source, sink)? {
         let lists: Vec<&str> = mapping.lists.iter().map(String::as_str).collect();
         rows::read(ask.source, file, &lists, sink, &mut |row, sink| match mapping
             .rules

@@ -27,7 +27,7 @@ const USED: [&str; 9] = [
 const TEXTS: [&str; 4] = ["content", "text", "memory", "data"];
 
 pub(crate) fn read(ask: &Ask<'_>, sink: &mut dyn Sink) -> Result<()> {
-    for file in ask.source.files() {
+    for file in rows::files(ask.source, sink)? {
         rows::read(ask.source, file, &["store", "items", "rows"], sink, &mut |row, sink| {
             item(ask, &row, sink)
         })?;

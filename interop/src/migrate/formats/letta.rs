@@ -35,6 +35,11 @@ const NO_MEMORY: [(&str, &str); 6] = [
 pub(crate) fn read(ask: &Ask<'_>, sink: &mut dyn Sink) -> Result<()> {
     let mut first_agent = None;
     for file in ask.source.files() {
+        let is_agent_file = file.has_extension("af") || file.has_extension("json");
+        if ask.source.single().is_none() && !is_agent_file {
+            sink.skip(&file.name, "it is no agent file")?;
+            continue;
+        }
         let document = document(ask.source, file).map_err(|error| match error.entry() {
             None => error.in_entry(&file.name),
             Some(_) => error,
@@ -262,21 +267,15 @@ impl<'d> AgentFile<'d> {
 
 /// The archival memory of an agent, as its API lists it.
 fn passages(ask: &Ask<'_>, beside: &Source, agent: &str, sink: &mut dyn Sink) -> Result<()> {
-    for file in beside.files() {
+    for file in rows::files(beside, sink)? {
         rows::read(beside, file, &["passages", "results"], sink, &mut |row, sink| {
-            passage(ask, &row, file, agent, sink)
+            passage(ask, &row, agent, sink)
         })?;
     }
     Ok(())
 }
 
-fn passage(
-    ask: &Ask<'_>,
-    row: &Row,
-    file: &SourceFile,
-    agent: &str,
-    sink: &mut dyn Sink,
-) -> Result<()> {
+fn passage(ask: &Ask<'_>, row: &Row, agent: &str, sink: &mut dyn Sink) -> Result<()> {
     let Row { place, members, .. } = row;
     let Some(id) = text(members, "id") else {
         return sink.misshapen(place, "a passage has an id");
@@ -303,7 +302,7 @@ fn passage(
     let who = Who { user, agent: text(members, "agent_id").map(str::to_owned), ..Who::default() };
     let created = Dated::of(members.get("created_at"), Unit::Seconds);
     let created = created.or(|| Dated::of(members.get("timestamp"), Unit::Seconds));
-    let created = created.or(|| Dated::of_file(file.modified));
+    let created = created.or(|| Dated::of_file(row.modified));
     let record = Record {
         who,
         tags: texts(members.get("tags")),

@@ -10,7 +10,6 @@ use crate::error::Result;
 use crate::migrate::format::Ask;
 use crate::migrate::record::{Body, Chain, Record, Sink, Who, relation, rest, text, texts};
 use crate::migrate::rows::{self, Row};
-use crate::migrate::source::SourceFile;
 use crate::migrate::time::{Dated, Unit, instant};
 use history::{Histories, History};
 
@@ -39,9 +38,9 @@ pub(crate) fn read(ask: &Ask<'_>, sink: &mut dyn Sink) -> Result<()> {
         Some(beside) => Histories::read(beside, sink)?,
         None => Histories::default(),
     };
-    for file in ask.source.files() {
+    for file in rows::files(ask.source, sink)? {
         rows::read(ask.source, file, &LISTS, sink, &mut |row, sink| match row.list.as_str() {
-            "relations" => edge(ask, file, &row, sink),
+            "relations" => edge(ask, &row, sink),
             _ => memory(ask, &row, &mut histories, sink),
         })?;
     }
@@ -110,7 +109,7 @@ fn gone(ask: &Ask<'_>, id: &str, history: &History, sink: &mut dyn Sink) -> Resu
 }
 
 /// A relation of the graph. It has no id, and mostly no date.
-fn edge(ask: &Ask<'_>, file: &SourceFile, row: &Row, sink: &mut dyn Sink) -> Result<()> {
+fn edge(ask: &Ask<'_>, row: &Row, sink: &mut dyn Sink) -> Result<()> {
     let Row { place, members, .. } = row;
     let any = |names: &[&str]| names.iter().find_map(|name| text(members, name));
     let ends =
@@ -121,7 +120,7 @@ fn edge(ask: &Ask<'_>, file: &SourceFile, row: &Row, sink: &mut dyn Sink) -> Res
     let who = who_of(members);
     let id = Value::from(vec![from, name, to, who.user.as_deref().unwrap_or_default()]);
     let created = Dated::of(members.get("created_at"), Unit::Seconds);
-    let created = created.or(|| Dated::of_file(file.modified));
+    let created = created.or(|| Dated::of_file(row.modified));
     let used = ["source", "relationship", "relation", "target", "destination", "created_at"];
     let body = Body::fact(from, relation(name), to);
     let rest = rest(members, &[used.as_slice(), &USED].concat());

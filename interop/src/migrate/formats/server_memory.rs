@@ -19,7 +19,7 @@ const MAX_NAMES: usize = 500_000;
 const IS_A: &str = "is_a";
 
 pub(crate) fn read(ask: &Ask<'_>, sink: &mut dyn Sink) -> Result<()> {
-    for file in ask.source.files() {
+    for file in rows::files(ask.source, sink)? {
         let created = Dated::of_file(file.modified);
         if let Dated::ByFile(time) = created {
             sink.note(format!("{} has no dates: its records have the file's, {time}", file.name));

@@ -79,6 +79,11 @@ impl Writer<'_> {
             _ => last,
         };
         let is_rewritten = !is_same && is_newest;
+        if at.is_none() && chain.versions.len() > 1 {
+            let note =
+                format!("{}: it came in without its earlier versions, which stay behind", chain.id);
+            self.report.note(note);
+        }
         let (old, is_known, returned) = (Some(entry.head), true, None);
         let ending = chain.ending.clone().filter(|_| !(is_same && entry.is_ended));
         let chain = Chain { ending, ..chain };
@@ -116,7 +121,7 @@ impl Writer<'_> {
         }
         let Some(head) = old else { return Ok(()) };
         if let Body::Message { .. } = newest.body {
-            self.remember(newest.who.session.as_deref(), &chain.id, head);
+            self.messages.remember(&chain.id, head);
         }
         let planned = Planned {
             identity: start.identity,
@@ -155,7 +160,7 @@ impl Writer<'_> {
             None => self.created_at(&record.created)?,
         };
         let parent = match &record.body {
-            Body::Message { parent: Some(parent), .. } => self.messages.get(parent).copied(),
+            Body::Message { parent: Some(parent), .. } => self.messages.get(parent),
             _ => None,
         };
         let setting = Setting {
@@ -186,9 +191,8 @@ impl Writer<'_> {
         let session = self.run.session;
         let mut fresh = planned.steps.len();
         if let Some(Step { grain, old, address, .. }) = planned.steps.first() {
-            if let Some(old) = old
-                && planned.is_known
-            {
+            // Nothing was written in this pass: what it takes the place of is in the store.
+            if let Some(old) = old {
                 let preview =
                     session.try_supersede(old, grain.clone(), None).map_err(Error::from)?;
                 if let Some(refusal) = preview.refusal {

@@ -1,5 +1,7 @@
 //! The messages of a conversation with Claude.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 use crate::error::Result;
@@ -18,7 +20,8 @@ pub(super) fn read_all(
     sink: &mut dyn Sink,
 ) -> Result<()> {
     let messages = messages.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let ids: Vec<_> = messages.iter().filter_map(|message| message.get("uuid")?.as_str()).collect();
+    // What is answered by whoever answers a message: itself, or what it answers if it says nothing.
+    let mut answered: HashMap<&str, Option<String>> = HashMap::new();
     let mut before: Option<String> = None;
     for (number, message) in (1..).zip(messages) {
         let place = format!("{place}: message {number}");
@@ -28,16 +31,18 @@ pub(super) fn read_all(
             sink.misshapen(&place, "a message is an object with a uuid")?;
             continue;
         };
+        // The first message of a thread names a parent that is nowhere.
+        let named = text(members, "parent_message_uuid");
+        let parent = named.and_then(|parent| answered.get(parent)).unwrap_or(&before).clone();
         let Some(said) = said(members) else {
+            answered.insert(id, parent);
             sink.skip(&place, "the message has no text")?;
             continue;
         };
-        // The first message of a thread names a parent that is nowhere.
-        let named = text(members, "parent_message_uuid").filter(|parent| ids.contains(parent));
-        let id = format!("message {id}");
-        let parent = named.map(|parent| format!("message {parent}")).or(before.clone());
-        before = Some(id.clone());
-        sink.record(id, record(members, said, place, parent, who))?;
+        let own = format!("message {id}");
+        answered.insert(id, Some(own.clone()));
+        before = Some(own.clone());
+        sink.record(own, record(members, said, place, parent, who))?;
     }
     Ok(())
 }

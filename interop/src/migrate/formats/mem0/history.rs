@@ -53,7 +53,7 @@ impl Histories {
     /// `ERR_LIMIT` for a history that is too large; those of [`rows::read`].
     pub(super) fn read(source: &Source, sink: &mut dyn Sink) -> Result<Self> {
         let mut found = Self::default();
-        for file in source.files() {
+        for file in rows::files(source, sink)? {
             rows::read(source, file, &["history", "results"], sink, &mut |row, sink| {
                 found.add(&row, sink).map_err(|error| error.in_entry(&file.name))
             })?;

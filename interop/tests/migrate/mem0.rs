@@ -1,7 +1,7 @@
 //! mem0: memories, their history as chains, people, relations, deletions.
 
 use grainstore::prelude::*;
-use grainstore::{EraseOptions, MasterKey};
+use grainstore::{EraseOptions, MasterKey, RowRange};
 use grainstore_interop::migrate::{Format, Undated};
 
 use crate::kit::{Kit, Told, context, ms};
@@ -185,6 +185,27 @@ fn an_encrypted_store_forgets_the_records_of_a_person_with_their_key() {
     let report = kit.run(Format::Mem0, &path);
     assert_eq!((report.added, report.changed, report.unchanged), (0, 0, 4));
     assert_eq!(report.reasons(), ["it was erased here"]);
+}
+
+#[test]
+fn an_interruption_before_the_rows_is_made_good_by_the_next_run() {
+    let mut kit = Kit::new();
+    kit.options.beside = Some(kit.file("h.jsonl", HISTORY));
+    let path = kit.file("all.json", EXPORT);
+    kit.run(Format::Mem0, &path);
+    let grains = kit.grains();
+    for table in [1, 2] {
+        let page = kit.session.rows("migrate", table, &RowRange::BytesAfter(None), 100).unwrap();
+        assert_eq!(page.rows.len(), 5);
+        for row in page.rows {
+            kit.session.remove_row("migrate", table, row.key).unwrap();
+        }
+    }
+    let report = kit.run_thrice(Format::Mem0, &path);
+    assert_eq!((report.added, report.changed, report.left_out), (0, 0, 0));
+    assert_eq!(kit.grains(), grains);
+    let page = kit.session.rows("migrate", 1, &RowRange::BytesAfter(None), 100).unwrap();
+    assert_eq!(page.rows.len(), 5);
 }
 
 #[test]

@@ -188,6 +188,25 @@ fn an_encrypted_store_forgets_the_records_of_a_person_with_their_key() {
 }
 
 #[test]
+fn what_is_held_here_is_not_ended_because_its_source_deleted_it() {
+    let mut kit = Kit::new();
+    let path = kit.file("all.json", EXPORT);
+    kit.options.beside = Some(kit.file("h.jsonl", HISTORY));
+    kit.run(Format::Mem0, &path);
+    let tea = kit.session.latest("ann", "mg:knows").unwrap().unwrap().address;
+    kit.session.hold(&tea, "a case").unwrap();
+    let gone = r#"{"id": "h6", "memory_id": "m1", "old_memory": "Ann likes green tea", "event": "DELETE", "created_at": "2026-06-01T09:00:00Z"}"#;
+    kit.options.beside = Some(kit.file("h.jsonl", format!("{HISTORY}{gone}")));
+    let path = kit.file("all.json", r#"{"results": []}"#);
+    let report = kit.run(Format::Mem0, &path);
+    assert_eq!((report.ended, report.left_out), (0, 1));
+    assert_eq!(report.left_out_first[0].code, Some("ERR_INVALIDATION_DENIED"));
+    assert_eq!(kit.objects("ann", "mg:knows"), ["Ann likes green tea"]);
+    kit.session.lift_hold(&tea, "closed", None).unwrap();
+    assert_eq!(kit.run(Format::Mem0, &path).ended, 1);
+}
+
+#[test]
 fn an_interruption_before_the_rows_is_made_good_by_the_next_run() {
     let mut kit = Kit::new();
     kit.options.beside = Some(kit.file("h.jsonl", HISTORY));

@@ -137,6 +137,11 @@ impl Writer<'_> {
             } else if let Some(ending) = &record.ending {
                 match end(session, &entry.head, ending) {
                     Ok(()) => entry.is_ended = true,
+                    // What the ledger says of it stays as it is.
+                    Err(error) if record.steps.is_empty() => {
+                        outcome.refusal = Some(error);
+                        continue;
+                    }
                     Err(error) => outcome.refusal = Some(error),
                 }
             } else if record.steps.is_empty() {

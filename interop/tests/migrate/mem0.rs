@@ -18,7 +18,7 @@ const EXPORT: &str = r#"{"results": [
 const HISTORY: &str = r#"{"id": "h1", "memory_id": "m1", "old_memory": null, "new_memory": "Ann likes tea", "event": "ADD", "created_at": "2026-01-05T17:00:00.123456Z", "updated_at": null, "is_deleted": 0, "actor_id": "ann", "role": "user"}
 {"id": "h2", "memory_id": "m1", "old_memory": "Ann likes tea", "new_memory": "Ann likes green tea", "event": "UPDATE", "created_at": "2026-01-05T17:00:00Z", "updated_at": "2026-02-01T09:00:00Z", "is_deleted": 0}
 {"id": "h3", "memory_id": "m9", "old_memory": null, "new_memory": "Ann has a dog", "event": "ADD", "created_at": "2026-01-08T00:00:00Z"}
-{"id": "h4", "memory_id": "m9", "old_memory": "Ann has a dog", "new_memory": null, "event": "DELETE", "created_at": "2026-01-08T00:00:00Z", "updated_at": "2026-03-01T00:00:00Z", "is_deleted": 1}
+{"id": "h4", "memory_id": "m9", "old_memory": "Ann has a dog", "new_memory": null, "event": "DELETE", "created_at": null, "updated_at": null, "is_deleted": 1}
 "#;
 
 #[test]

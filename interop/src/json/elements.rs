@@ -16,7 +16,7 @@ use crate::archive::unread;
 use crate::error::{Error, Result};
 
 /// Bytes of memory that one element takes at most, and so does all beside the elements.
-const MAX_ELEMENT_BYTES: u64 = 64 << 20;
+pub(crate) const MAX_ELEMENT_BYTES: u64 = 64 << 20;
 
 /// One element of a list of a document.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 
 use serde_json::Value;
 
-use super::parse;
+use super::parse_within;
 use crate::error::{Error, Result};
 
 /// Most bytes of a line of [`Lines`]; `ERR_LIMIT` beyond, and the lines after it are read on.
@@ -27,6 +27,8 @@ pub struct Lines<R> {
     number: u64,
     /// Bytes that a line has at most.
     most_bytes: usize,
+    /// Bytes of memory that its value takes at most.
+    most_memory: u64,
 }
 
 /// One line of [`Lines`].
@@ -44,12 +46,13 @@ pub struct Line {
 impl<R: Read> Lines<R> {
     /// Reads the lines of a source.
     pub fn of(source: R) -> Self {
-        Self::limited(source, MAX_LINE_BYTES)
+        Self::limited(source, MAX_LINE_BYTES, u64::MAX)
     }
 
-    /// Reads the lines of a source, of which each has this many bytes at most.
-    pub(crate) fn limited(source: R, most_bytes: usize) -> Self {
-        Self { source: BufReader::with_capacity(1 << 16, source), number: 0, most_bytes }
+    /// Reads the lines of a source, of which each has this many bytes at most, and its value takes this much memory.
+    pub(crate) fn limited(source: R, most_bytes: usize, most_memory: u64) -> Self {
+        let source = BufReader::with_capacity(1 << 16, source);
+        Self { source, number: 0, most_bytes, most_memory }
     }
 
     /// Reads the bytes up to the end of the line, `None` if there are too many, which are passed over.
@@ -91,7 +94,7 @@ impl<R: Read> Iterator for Lines<R> {
                 }
                 Ok(Some(bytes)) if bytes.iter().all(u8::is_ascii_whitespace) => continue,
                 Ok(Some(bytes)) => {
-                    let value = parse(&bytes).map_err(at);
+                    let value = parse_within(&bytes, self.most_memory).map_err(at);
                     (bytes, value)
                 }
             };

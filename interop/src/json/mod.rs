@@ -12,7 +12,7 @@ mod patch;
 mod write;
 
 pub(crate) use budget::{Budget, MAX_TOKEN_BYTES, Metered};
-pub(crate) use elements::{Document, Element, elements};
+pub(crate) use elements::{Document, Element, MAX_ELEMENT_BYTES, elements};
 pub use equal::equal;
 pub use lines::{Line, Lines, MAX_LINE_BYTES};
 pub(crate) use outline::outline;

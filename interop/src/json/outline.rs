@@ -15,7 +15,7 @@ const MAX_NAMES: usize = 1000;
 const MAX_DEPTH: usize = 4;
 
 /// Returns the places of the names in the beginning of a document: `results[].memory` for a member of the elements of a
-/// list. A document that is a text is `"`, one that is a list has `[]`.
+/// list. A document that is a text with JSON in it is `"`, one that is a list has `[]`.
 pub(crate) fn outline(beginning: &[u8]) -> BTreeSet<String> {
     let found = RefCell::new(BTreeSet::new());
     let mut reader = serde_json::Deserializer::from_slice(beginning);
@@ -80,8 +80,8 @@ impl<'de> Visitor<'de> for Part<'_> {
         Ok(())
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        if self.place.is_empty() {
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        if self.place.is_empty() && text.trim_start().starts_with(['{', '"']) {
             self.note("\"");
         }
         Ok(())
@@ -114,10 +114,11 @@ mod tests {
 
     #[test]
     fn the_beginning_of_a_document_tells_the_places_of_its_names() {
-        let cases: [(&str, &[&str]); 6] = [
+        let cases: [(&str, &[&str]); 7] = [
             (r#"{"a": {"b": [{"c": 1}]}"#, &["a", "a.b", "a.b[]", "a.b[].c"]),
             (r#"[{"a": 1, "b"#, &["[]", "[].a"]),
-            (r#""text""#, &["\""]),
+            (r#""text""#, &[]),
+            (r#""{\"a\": 1}""#, &["\""]),
             ("7", &[]),
             ("", &[]),
             ("no JSON", &[]),

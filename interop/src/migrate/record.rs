@@ -40,7 +40,13 @@ pub(super) enum Body {
     /// Something that is so.
     Fact { subject: String, relation: String, object: Value, confidence: Option<f64> },
     /// A message of a conversation.
-    Message { text: String, parent: Option<String>, model: Option<String> },
+    Message {
+        text: String,
+        /// The message that it answers. An export that lacks that one does not make it another message.
+        #[serde(skip)]
+        parent: Option<String>,
+        model: Option<String>,
+    },
     /// Something an agent keeps before it.
     State { subject: String, context: Map<String, Value> },
     /// How something is done.

@@ -9,6 +9,9 @@ use super::record::LeftOut;
 /// Records that are listed one by one in a [`MigrateReport`]; the others are counted.
 pub const MAX_LISTED: usize = 1000;
 
+/// Characters of a text of a report: an id or a name of a source may be of any length.
+const MAX_TEXT_CHARS: usize = 300;
+
 /// What [`run`](super::run) did, or in a dry run would do. Serialized, it is the answer of the command line and of the rpc.
 #[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
@@ -78,6 +81,7 @@ impl MigrateReport {
 
     pub(super) fn leave_out(&mut self, left: LeftOut) {
         let LeftOut { place, why, error } = left;
+        let (place, why) = (short(place), short(why));
         let code = error.map(|error| error.code());
         self.left_out = self.left_out.saturating_add(1);
         // Reasons that name something of a record differ from record to record.
@@ -91,8 +95,17 @@ impl MigrateReport {
     }
 
     pub(super) fn note(&mut self, note: String) {
+        let note = short(note);
         if self.notes.len() < MAX_LISTED && !self.notes.contains(&note) {
             self.notes.push(note);
         }
+    }
+}
+
+/// The beginning of a text.
+fn short(text: String) -> String {
+    match text.char_indices().nth(MAX_TEXT_CHARS) {
+        Some((end, _)) => text.get(..end).map(|start| format!("{start}...")).unwrap_or_default(),
+        None => text,
     }
 }

@@ -11,7 +11,9 @@ use super::record::Sink;
 use super::source::{Source, SourceFile};
 use crate::archive::unread;
 use crate::error::{Error, Result};
-use crate::json::{self, Budget, Document, Element, Lines, MAX_TOKEN_BYTES, Metered};
+use crate::json::{
+    self, Budget, Document, Element, Lines, MAX_ELEMENT_BYTES, MAX_TOKEN_BYTES, Metered,
+};
 
 /// Most bytes of a line of JSON lines, and of the text of a mapping.
 pub(super) const MAX_ROW_BYTES: usize = 4 << 20;
@@ -162,7 +164,7 @@ fn one_row(text: impl Read, file: &SourceFile, sink: &mut dyn Sink, on: OnRow<'_
 
 fn line_rows(text: impl Read, file: &SourceFile, sink: &mut dyn Sink, on: OnRow<'_>) -> Result<()> {
     let mut good = 0_u64;
-    for line in Lines::limited(text, MAX_ROW_BYTES) {
+    for line in Lines::limited(text, MAX_ROW_BYTES, MAX_ELEMENT_BYTES) {
         let line = line.map_err(|error| error.in_entry(&file.name))?;
         let place = format!("{}: line {}", file.name, line.number);
         match line.value {

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use grainstore::{ContentAddress, EpochMs, Session};
 
-use super::ledger::{Origin, Seen};
+use super::ledger::{Identity, Origin, Seen};
 use super::options::{MigrateOptions, Undated};
 use super::record::{Chain, LeftOut, Sink};
 use super::report::MigrateReport;
@@ -41,23 +41,24 @@ pub(super) enum Pass {
     Write { records: u64 },
 }
 
-/// The grains of the last messages, by the ids of those.
+/// The grains of the last messages.
 #[derive(Debug, Default)]
 struct Messages {
-    newer: HashMap<String, ContentAddress>,
-    older: HashMap<String, ContentAddress>,
+    newer: HashMap<u128, ContentAddress>,
+    older: HashMap<u128, ContentAddress>,
 }
 
 impl Messages {
-    fn remember(&mut self, id: &str, address: ContentAddress) {
+    fn remember(&mut self, identity: &Identity, address: ContentAddress) {
         if self.newer.len() >= REMEMBERED {
             self.older = std::mem::take(&mut self.newer);
         }
-        self.newer.insert(id.to_owned(), address);
+        self.newer.insert(identity.short(), address);
     }
 
-    fn get(&self, id: &str) -> Option<ContentAddress> {
-        self.newer.get(id).or_else(|| self.older.get(id)).copied()
+    fn get(&self, identity: &Identity) -> Option<ContentAddress> {
+        let key = identity.short();
+        self.newer.get(&key).or_else(|| self.older.get(&key)).copied()
     }
 }
 

@@ -50,7 +50,8 @@ fn a_conversation_becomes_a_thread_with_all_its_branches() {
 
 #[test]
 fn memories_come_from_the_archive_from_a_list_or_from_pasted_lines() {
-    let list = r#"[{"id": "x", "content": "Likes sailing", "created_at": "2026-01-01T00:00:00Z", "enabled": true}]"#;
+    let list = r#"[{"id": "x", "content": "Likes sailing", "created_at": "2026-01-01T00:00:00Z", "enabled": true},
+        {"id": "y", "content": "Likes rowing", "created_at": "2026-01-01T00:00:00Z", "enabled": false}]"#;
     let mut kit = Kit::new();
     kit.file("export/conversations.json", CONVERSATIONS);
     kit.file("export/user.json", r#"{"id": "user-1", "email": "x"}"#);
@@ -59,6 +60,7 @@ fn memories_come_from_the_archive_from_a_list_or_from_pasted_lines() {
     let folder = kit.path("export");
     let report = kit.run_thrice(Format::ChatGpt, &folder);
     assert!(report.reasons().contains(&"it has neither conversations nor memories"));
+    assert!(report.reasons().contains(&"the memory is switched off"));
     assert_eq!(kit.objects("user-1", "mg:knows"), ["Likes sailing"]);
     assert_eq!(kit.by("user_id", "user-1").len(), 7);
     let sailing = &kit.search("sailing")[0];

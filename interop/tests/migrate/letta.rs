@@ -63,7 +63,7 @@ fn an_agent_file_becomes_states_a_thread_and_procedures() {
 fn messages_are_a_thread_in_their_order() {
     let kit = Kit::new();
     kit.run(Format::Letta, &kit.file("guide.af", NEWER));
-    let thread = kit.session.thread_of_session("agent-0", &Default::default()).unwrap();
+    let thread = kit.session.thread_of_session("guide", &Default::default()).unwrap();
     assert_eq!((thread.messages.len(), thread.roots.len(), thread.heads.len()), (4, 1, 1));
     let said = thread.messages.iter().map(|message| {
         let grain = kit.session.get(&message.address).unwrap().grain().unwrap();
@@ -73,6 +73,34 @@ fn messages_are_a_thread_in_their_order() {
     assert_eq!(said[1], ("user".into(), "Where is the tea house?".into()));
     assert_eq!(said[2], ("assistant".into(), "look_up({\"q\": 1})".into()));
     assert_eq!(said[3], ("assistant".into(), "By the river.".into()));
+}
+
+#[test]
+fn files_that_count_their_parts_from_0_are_not_taken_for_one_another() {
+    let kit = Kit::new();
+    let first = kit.run(Format::Letta, &kit.file("guide.af", NEWER));
+    // Another agent, whose parts have the same numbers.
+    let other = NEWER
+        .replace("\"name\": \"guide\"", "\"name\": \"cook\"")
+        .replace("By the river", "In the oven");
+    let report = kit.run(Format::Letta, &kit.file("cook.af", other));
+    assert_eq!((report.added, report.changed, report.unchanged), (first.added - 1, 0, 1));
+    // The same agent later: it has said more, and what it said first is no longer in the file.
+    let first_message = NEWER.lines().find(|line| line.contains("\"message-0\"")).unwrap();
+    let later = NEWER
+        .replace(&format!("{first_message}\n"), "")
+        .replace("message-1", "message-0")
+        .replace("message-2", "message-1")
+        .replace("message-4", "message-3")
+        .replace(
+            r#"{"type": "image", "source": "x"}], "created_at": "2026-01-01T00:00:04+00:00"}"#,
+            r#"{"type": "image", "source": "x"}], "created_at": "2026-01-01T00:00:04+00:00"},
+               {"id": "message-4", "role": "user", "content": "Thanks", "created_at": "2026-01-01T00:00:05+00:00"}"#,
+        );
+    let report = kit.run(Format::Letta, &kit.file("guide.af", later));
+    assert_eq!((report.added, report.changed), (1, 0), "{report:?}");
+    let thread = kit.session.thread_of_session("guide", &Default::default()).unwrap();
+    assert_eq!((thread.messages.len(), thread.roots.len()), (5, 1));
 }
 
 #[test]

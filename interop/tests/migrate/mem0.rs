@@ -1,7 +1,7 @@
 //! mem0: memories, their history as chains, people, relations, deletions.
 
 use grainstore::prelude::*;
-use grainstore::{EraseOptions, MasterKey};
+use grainstore::{EraseOptions, MasterKey, RowRange};
 use grainstore_interop::migrate::{Format, Undated};
 
 use crate::kit::{Kit, Told, context, ms};
@@ -18,7 +18,7 @@ const EXPORT: &str = r#"{"results": [
 const HISTORY: &str = r#"{"id": "h1", "memory_id": "m1", "old_memory": null, "new_memory": "Ann likes tea", "event": "ADD", "created_at": "2026-01-05T17:00:00.123456Z", "updated_at": null, "is_deleted": 0, "actor_id": "ann", "role": "user"}
 {"id": "h2", "memory_id": "m1", "old_memory": "Ann likes tea", "new_memory": "Ann likes green tea", "event": "UPDATE", "created_at": "2026-01-05T17:00:00Z", "updated_at": "2026-02-01T09:00:00Z", "is_deleted": 0}
 {"id": "h3", "memory_id": "m9", "old_memory": null, "new_memory": "Ann has a dog", "event": "ADD", "created_at": "2026-01-08T00:00:00Z"}
-{"id": "h4", "memory_id": "m9", "old_memory": "Ann has a dog", "new_memory": null, "event": "DELETE", "created_at": "2026-01-08T00:00:00Z", "updated_at": "2026-03-01T00:00:00Z", "is_deleted": 1}
+{"id": "h4", "memory_id": "m9", "old_memory": "Ann has a dog", "new_memory": null, "event": "DELETE", "created_at": null, "updated_at": null, "is_deleted": 1}
 "#;
 
 #[test]
@@ -185,6 +185,46 @@ fn an_encrypted_store_forgets_the_records_of_a_person_with_their_key() {
     let report = kit.run(Format::Mem0, &path);
     assert_eq!((report.added, report.changed, report.unchanged), (0, 0, 4));
     assert_eq!(report.reasons(), ["it was erased here"]);
+}
+
+#[test]
+fn what_is_held_here_is_not_ended_because_its_source_deleted_it() {
+    let mut kit = Kit::new();
+    let path = kit.file("all.json", EXPORT);
+    kit.options.beside = Some(kit.file("h.jsonl", HISTORY));
+    kit.run(Format::Mem0, &path);
+    let tea = kit.session.latest("ann", "mg:knows").unwrap().unwrap().address;
+    kit.session.hold(&tea, "a case").unwrap();
+    let gone = r#"{"id": "h6", "memory_id": "m1", "old_memory": "Ann likes green tea", "event": "DELETE", "created_at": "2026-06-01T09:00:00Z"}"#;
+    kit.options.beside = Some(kit.file("h.jsonl", format!("{HISTORY}{gone}")));
+    let path = kit.file("all.json", r#"{"results": []}"#);
+    let report = kit.run(Format::Mem0, &path);
+    assert_eq!((report.ended, report.left_out), (0, 1));
+    assert_eq!(report.left_out_first[0].code, Some("ERR_INVALIDATION_DENIED"));
+    assert_eq!(kit.objects("ann", "mg:knows"), ["Ann likes green tea"]);
+    kit.session.lift_hold(&tea, "closed", None).unwrap();
+    assert_eq!(kit.run(Format::Mem0, &path).ended, 1);
+}
+
+#[test]
+fn an_interruption_before_the_rows_is_made_good_by_the_next_run() {
+    let mut kit = Kit::new();
+    kit.options.beside = Some(kit.file("h.jsonl", HISTORY));
+    let path = kit.file("all.json", EXPORT);
+    kit.run(Format::Mem0, &path);
+    let grains = kit.grains();
+    for table in [1, 2] {
+        let page = kit.session.rows("migrate", table, &RowRange::BytesAfter(None), 100).unwrap();
+        assert_eq!(page.rows.len(), 5);
+        for row in page.rows {
+            kit.session.remove_row("migrate", table, row.key).unwrap();
+        }
+    }
+    let report = kit.run_thrice(Format::Mem0, &path);
+    assert_eq!((report.added, report.changed, report.left_out), (0, 0, 0));
+    assert_eq!(kit.grains(), grains);
+    let page = kit.session.rows("migrate", 1, &RowRange::BytesAfter(None), 100).unwrap();
+    assert_eq!(page.rows.len(), 5);
 }
 
 #[test]

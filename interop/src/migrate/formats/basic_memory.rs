@@ -15,6 +15,9 @@ use crate::migrate::time::{Dated, Unit, instant};
 
 /// The relation of a link that is in the text of a note.
 const LINKS_TO: &str = "links_to";
+/// Bytes of a name that is remembered, to find relations that point nowhere.
+const MAX_NAME_BYTES: usize = 512;
+
 /// Front matter that has a place.
 const USED: [&str; 8] =
     ["title", "permalink", "tags", "created", "created_at", "date", "updated", "modified"];
@@ -119,7 +122,9 @@ impl Reader<'_> {
                 Record { kind: "observation", body, tags, ..base.clone() }
             }
             Statement::Relation { name, target } => {
-                self.targets.insert(target.to_lowercase());
+                if target.len() <= MAX_NAME_BYTES {
+                    self.targets.insert(target.to_lowercase());
+                }
                 let body = Body::fact(title, relation(name), target);
                 Record { kind: "relation", body, ..base.clone() }
             }

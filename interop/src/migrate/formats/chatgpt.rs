@@ -150,6 +150,9 @@ impl Reader {
         let Row { place, members, .. } = row;
         let said = ["content", "memory", "text"].into_iter().find_map(|name| text(members, name));
         let Some(said) = said else { return sink.misshapen(place, "a memory has a content") };
+        if members.get("enabled").and_then(Value::as_bool) == Some(false) {
+            return sink.skip(place, "the memory is switched off");
+        }
         let dates = ["created_at", "create_time", "created_timestamp", "timestamp", "updated_at"];
         let created = Dated::first(dates.map(|name| members.get(name)), Unit::Seconds);
         let created = created.or(|| Dated::of_file(row.modified));

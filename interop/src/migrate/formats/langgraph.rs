@@ -43,7 +43,7 @@ fn item(ask: &Ask<'_>, row: &Row, sink: &mut dyn Sink) -> Result<()> {
     let Some(key) = text(members, "key") else { return sink.misshapen(place, "a row has a key") };
     let value = match members.get("value") {
         // A column of a table has it as text.
-        Some(Value::String(text)) => json::parse(text.as_bytes()),
+        Some(Value::String(text)) => json::parse_within(text.as_bytes(), json::MAX_ELEMENT_BYTES),
         Some(value) => Ok(value.clone()),
         None => return sink.misshapen(place, "a row has a value"),
     };

@@ -23,10 +23,11 @@ const MAX_WRAPPINGS: usize = 3;
 
 /// Parts of an agent file that are no memory, with the reason why they stay behind.
 #[rustfmt::skip]
-const NO_MEMORY: [(&str, &str); 6] = [
+const NO_MEMORY: [(&str, &str); 7] = [
     ("tools", "a tool is a program, no memory"),
     ("mcp_servers", "a server's address and its secrets are no memory"),
     ("files", "the text of a file is not in an agent file"),
+    ("files_agents", "which files an agent had open is no memory"),
     ("sources", "a source lists files, whose text is not in an agent file"),
     ("groups", "a group is how agents are run, no memory"),
     ("tool_exec_environment_variables", "variables may be secrets, and are no memory"),
@@ -90,14 +91,15 @@ struct AgentFile<'d> {
 /// An agent of an agent file.
 struct Agent<'d> {
     members: &'d Map<String, Value>,
-    /// The agent's id, or its name, or that of the file.
+    /// The agent's id, or what it is called.
     id: String,
+    /// What it is called: its name, or that of the file.
+    name: String,
 }
 
 impl Agent<'_> {
-    /// What the agent is called.
     fn subject(&self) -> String {
-        text(self.members, "name").unwrap_or(&self.id).to_owned()
+        self.name.clone()
     }
 
     fn who(&self, ask: &Ask<'_>) -> Who {
@@ -111,9 +113,10 @@ impl<'d> AgentFile<'d> {
         let listed = objects(document.get("agents"));
         let all = if document.contains_key("agents") { listed } else { vec![document] };
         let agents = (1..).zip(all).map(|(number, members): (usize, _)| {
-            let named = text(members, "id").or_else(|| text(members, "name"));
-            let id = named.map_or_else(|| format!("{} {number}", file.stem()), str::to_owned);
-            Agent { members, id }
+            let named = text(members, "name").map(str::to_owned);
+            let name = named.unwrap_or_else(|| format!("{} {number}", file.stem()));
+            let id = own_id(members).map_or_else(|| name.clone(), str::to_owned);
+            Agent { members, id, name }
         });
         let made = Dated::of(document.get("created_at"), Unit::Seconds);
         let made = made.or(|| Dated::of_file(file.modified));
@@ -195,7 +198,7 @@ impl<'d> AgentFile<'d> {
         };
         let owner = owners.first();
         let agent = owner.map(|agent| agent.id.as_str());
-        let id = text(block, "id").map_or_else(
+        let id = own_id(block).map_or_else(
             || Value::from(vec![agent.unwrap_or_default(), label]).to_string(),
             str::to_owned,
         );
@@ -312,6 +315,15 @@ fn passage(ask: &Ask<'_>, row: &Row, agent: &str, sink: &mut dyn Sink) -> Result
         ..Record::new(place, "archival passage", Body::knows(agent, said), created)
     };
     sink.record(format!("passage {id}"), record)
+}
+
+/// The id of a part of an agent file, if it says which part it is beyond the file: most files count their parts
+/// (`agent-0`, `message-12`), each file from 0.
+fn own_id(members: &Map<String, Value>) -> Option<&str> {
+    let id = text(members, "id")?;
+    let (_, unique) = id.split_once('-')?;
+    let is_unique = unique.len() == 36 && unique.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
+    is_unique.then_some(id)
 }
 
 fn date_of(members: &Map<String, Value>, name: &str) -> Option<EpochMs> {

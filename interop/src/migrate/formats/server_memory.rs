@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 
+use grainstore::ContentAddress;
 use serde_json::Value;
 
 use crate::error::Result;
@@ -14,6 +15,9 @@ use crate::migrate::time::Dated;
 
 /// Names of entities that are remembered to find relations that point nowhere.
 const MAX_NAMES: usize = 500_000;
+
+/// Relations that are remembered until their entities come.
+const MAX_WAITING: usize = 10_000;
 
 /// The relation between an entity and its type.
 const IS_A: &str = "is_a";
@@ -35,9 +39,10 @@ pub(crate) fn read(ask: &Ask<'_>, sink: &mut dyn Sink) -> Result<()> {
 
 struct Reader {
     created: Dated,
-    names: HashSet<String>,
-    /// Ends of relations whose entity was not there yet.
-    waiting: Vec<(String, String)>,
+    /// The names of entities, hashed.
+    names: HashSet<ContentAddress>,
+    /// Relations with an end whose entity was not there yet.
+    waiting: Vec<(String, ContentAddress)>,
 }
 
 impl Reader {
@@ -56,7 +61,7 @@ impl Reader {
             return sink.misshapen(place, "an entity has a name");
         };
         if self.names.len() < MAX_NAMES {
-            self.names.insert(name.to_owned());
+            self.names.insert(ContentAddress::of(name.as_bytes()));
         }
         if let Some(entity_type) = text(members, "entityType") {
             let body = Body::fact(name, IS_A, entity_type);
@@ -87,8 +92,9 @@ impl Reader {
             return sink.misshapen(place, "a relation has from, relationType and to");
         };
         for end in [from, to] {
-            if !self.names.contains(end) && self.waiting.len() < MAX_NAMES {
-                self.waiting.push((place.clone(), end.to_owned()));
+            let end = ContentAddress::of(end.as_bytes());
+            if !self.names.contains(&end) && self.waiting.len() < MAX_WAITING {
+                self.waiting.push((place.clone(), end));
             }
         }
         let body = Body::fact(from, relation(name), to);
@@ -101,7 +107,7 @@ impl Reader {
     fn finish(self, sink: &mut dyn Sink) {
         for (place, end) in self.waiting {
             if !self.names.contains(&end) && self.names.len() < MAX_NAMES {
-                sink.note(format!("{place}: it is about {end:?}, which is no entity of the file"));
+                sink.note(format!("{place}: it points at what is no entity of the file"));
             }
         }
     }

@@ -31,6 +31,8 @@ pub(super) struct Planned {
     pub(super) grain_type: GrainType,
     /// Its versions, oldest first. None if it is in the store already.
     pub(super) steps: Vec<Step>,
+    /// Those of them that the store does not have yet.
+    pub(super) fresh: usize,
     pub(super) ending: Option<Ending>,
     /// Whether an earlier migration wrote the record.
     pub(super) is_known: bool,
@@ -109,8 +111,6 @@ pub(super) fn is_of_record(kind: ErrorKind) -> bool {
 struct Outcome {
     /// Versions that are in the store.
     done: usize,
-    /// Those of them that were not there before.
-    fresh: usize,
     refusal: Option<Error>,
 }
 
@@ -137,6 +137,11 @@ impl Writer<'_> {
             } else if let Some(ending) = &record.ending {
                 match end(session, &entry.head, ending) {
                     Ok(()) => entry.is_ended = true,
+                    // What the ledger says of it stays as it is.
+                    Err(error) if record.steps.is_empty() => {
+                        outcome.refusal = Some(error);
+                        continue;
+                    }
                     Err(error) => outcome.refusal = Some(error),
                 }
             } else if record.steps.is_empty() {
@@ -147,7 +152,7 @@ impl Writer<'_> {
         session.write_rows(rows)?;
         for (record, outcome) in planned.iter().zip(outcomes) {
             match outcome.refusal {
-                None => self.count(record, outcome.fresh),
+                None => self.count(record),
                 Some(error) if is_of_record(error.kind()) => {
                     self.put_aside(LeftOut::wrong(&record.place, error))?;
                 }
@@ -181,10 +186,7 @@ fn put_first(session: &Session, planned: &[Planned], outcomes: &mut [Outcome]) -
         let at: usize = at;
         let Some(outcome) = outcomes.get_mut(at) else { continue };
         match put {
-            Ok(put) => {
-                outcome.done = 1;
-                outcome.fresh = usize::from(!put.is_duplicate());
-            }
+            Ok(_) => outcome.done = 1,
             Err(error) => outcome.refusal = Some(error.into()),
         }
     }
@@ -209,7 +211,6 @@ fn put_later(session: &Session, planned: &[Planned], outcomes: &mut [Outcome]) -
             match written.wait() {
                 Ok(_) if outcome.refusal.is_none() => {
                     outcome.done = outcome.done.saturating_add(1);
-                    outcome.fresh = outcome.fresh.saturating_add(1);
                 }
                 Ok(_) => {}
                 // The first refusal tells why; those after it follow from it.

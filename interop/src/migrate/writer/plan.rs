@@ -113,15 +113,19 @@ impl Writer<'_> {
         let Some((name, newest)) = chain.versions.last() else { return Ok(()) };
         let (kind, grain_type) = (newest.kind, newest.body.grain_type());
         let (version, digest) = (version_key(name), newest.digest());
-        let (mut steps, mut old) = (Vec::new(), start.old);
+        let (mut steps, mut old, mut fresh) = (Vec::new(), start.old, 0_usize);
         for (name, record) in chain.versions.iter().skip(start.from) {
             let (grain, address) = self.grain(&chain.id, record, start, old)?;
+            let exists = self.run.session.exists(&address);
+            if !exists.map_err(|error| Refusal::Run(error.into()))? {
+                fresh = fresh.saturating_add(1);
+            }
             steps.push(Step { grain, old, address, version: version_key(name) });
             old = Some(address);
         }
         let Some(head) = old else { return Ok(()) };
         if let Body::Message { .. } = newest.body {
-            self.messages.remember(&chain.id, head);
+            self.messages.remember(&start.identity, head);
         }
         let planned = Planned {
             identity: start.identity,
@@ -129,6 +133,7 @@ impl Writer<'_> {
             kind,
             grain_type,
             steps,
+            fresh,
             ending: chain.ending,
             is_known: start.is_known,
             entry: Entry { head, digest, is_ended: false, version },
@@ -160,7 +165,9 @@ impl Writer<'_> {
             None => self.created_at(&record.created)?,
         };
         let parent = match &record.body {
-            Body::Message { parent: Some(parent), .. } => self.messages.get(parent),
+            Body::Message { parent: Some(parent), .. } => {
+                self.messages.get(&self.origin.identity(parent))
+            }
             _ => None,
         };
         let setting = Setting {
@@ -188,31 +195,23 @@ impl Writer<'_> {
 
     /// Counts what would be written, unless the store would refuse it.
     fn check(&mut self, planned: &Planned) -> Result<(), Refusal> {
-        let session = self.run.session;
-        let mut fresh = planned.steps.len();
-        if let Some(Step { grain, old, address, .. }) = planned.steps.first() {
-            // Nothing was written in this pass: what it takes the place of is in the store.
-            if let Some(old) = old {
-                let preview =
-                    session.try_supersede(old, grain.clone(), None).map_err(Error::from)?;
-                if let Some(refusal) = preview.refusal {
-                    return Err(Error::from(refusal).into());
-                }
-            }
-            if session.exists(address).map_err(|error| Refusal::Run(error.into()))? {
-                fresh = fresh.saturating_sub(1);
+        // Nothing was written in this pass: what a version takes the place of is in the store.
+        if let Some(Step { grain, old: Some(old), .. }) = planned.steps.first() {
+            let preview = self.run.session.try_supersede(old, grain.clone(), None);
+            if let Some(refusal) = preview.map_err(Error::from)?.refusal {
+                return Err(Error::from(refusal).into());
             }
         }
-        self.count(planned, fresh);
+        self.count(planned);
         Ok(())
     }
 
     /// Counts a record that was taken.
-    pub(super) fn count(&mut self, planned: &Planned, fresh: usize) {
+    pub(super) fn count(&mut self, planned: &Planned) {
         let report = &mut self.report;
         let add = |count: &mut u64, more: usize| *count = count.saturating_add(more as u64);
         report.count(planned.kind, &planned.grain_type.to_string());
-        match (planned.is_known, fresh) {
+        match (planned.is_known, planned.fresh) {
             (_, 0) if planned.ending.is_none() => add(&mut report.unchanged, 1),
             (_, 0) => {}
             (true, _) => add(&mut report.changed, 1),

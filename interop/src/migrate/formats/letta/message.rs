@@ -1,14 +1,17 @@
 //! The messages of a Letta agent, one thread.
 
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::own_id;
 
 use crate::error::Result;
 use crate::migrate::record::{Body, Record, Sink, Who, rest, text};
 use crate::migrate::time::{Dated, Unit, instant};
 
 /// Fields of a message that have a place.
-const USED: [&str; 8] =
-    ["id", "role", "content", "text", "created_at", "updated_at", "model", "agent_id"];
+const USED: [&str; 9] =
+    ["id", "role", "content", "text", "created_at", "updated_at", "model", "agent_id", "group_id"];
 
 /// The thread of an agent.
 pub(super) struct Thread<'t> {
@@ -36,15 +39,24 @@ impl<'t> Thread<'t> {
                 sink.skip(&place, "the message has no text")?;
                 continue;
             };
-            let id = match text(members, "id") {
-                Some(id) => format!("message {id}"),
-                // Those of the older schema have no ids, and a thread only grows at its end.
-                None => format!("message {number} of {}", self.agent),
-            };
+            let id = format!("message {}", self.id(members, &said));
             let record = self.record(members, said, place, parent.replace(id.clone()));
             sink.record(id, record)?;
         }
         Ok(())
+    }
+
+    /// The id of a message: its own, or when who said what. The last messages are all that a file has, counted anew.
+    fn id(&self, members: &Map<String, Value>, said: &str) -> String {
+        let told = |name: &str| text(members, name).unwrap_or_default();
+        own_id(members).map_or_else(
+            || {
+                let said = data_encoding::HEXLOWER.encode(&Sha256::digest(said));
+                let parts = [self.agent, told("created_at"), told("role"), &said];
+                Value::from(parts.to_vec()).to_string()
+            },
+            str::to_owned,
+        )
     }
 
     fn record(
@@ -58,7 +70,7 @@ impl<'t> Thread<'t> {
         if let Some(parts) = other_parts(members) {
             left.insert("content".to_owned(), parts);
         }
-        let session = text(members, "group_id").unwrap_or(self.agent).to_owned();
+        let session = self.agent.to_owned();
         let role = text(members, "role").map(str::to_owned);
         let model = text(members, "model").map(str::to_owned);
         let created = Dated::of(members.get("created_at"), Unit::Seconds);
@@ -88,7 +100,10 @@ fn said(members: &Map<String, Value>) -> Option<String> {
 fn text_of_part(part: &Value) -> Option<&str> {
     match part {
         Value::String(said) => Some(said),
-        Value::Object(members) => text(members, "text"),
+        Value::Object(members) => text(members, "text").or_else(|| {
+            let is_return = text(members, "type") == Some("tool_return");
+            text(members, "content").filter(|_| is_return)
+        }),
         _ => None,
     }
 }

@@ -35,7 +35,8 @@ struct Event {
     new: Option<String>,
     /// When the memory was made first, if the row says so.
     made: Dated,
-    at: EpochMs,
+    /// When it happened; a deletion tells no time.
+    at: Option<EpochMs>,
     role: Option<String>,
     rest: Map<String, Value>,
 }
@@ -59,8 +60,8 @@ impl Histories {
             })?;
         }
         for history in found.by_memory.values_mut() {
-            // Equal times stay in the order of the table.
-            history.0.sort_by_key(|event| event.at);
+            // Equal times stay in the order of the table, and what has none is the end.
+            history.0.sort_by_key(|event| (event.at.is_none(), event.at));
         }
         Ok(found)
     }
@@ -78,7 +79,10 @@ impl Histories {
         };
         let date = |name: &str| Dated::of(members.get(name), Unit::Seconds);
         let (made, told) = (date("created_at"), date("updated_at").or(|| date("created_at")));
-        let Some(at) = told.time() else { return sink.misshapen(place, told.to_string()) };
+        let at = told.time();
+        if at.is_none() && kind == Kind::Said {
+            return sink.misshapen(place, told.to_string());
+        }
         let own = |name: &str| text(members, name).map(str::to_owned);
         let history = self.by_memory.entry(memory.to_owned()).or_default();
         let name = own("id").unwrap_or_else(|| format!("event {}", history.0.len()));
@@ -136,12 +140,12 @@ impl History {
         let mut versions = Vec::new();
         // A history that begins later than the memory tells what was before.
         if let Some(Event { old: Some(old), made, at, .. }) = self.0.first() {
-            let created = made.clone().or(|| Dated::At(*at));
+            let created = made.clone().or(|| at.map_or(Dated::Missing, Dated::At));
             versions.push(("first".to_owned(), Record { created, ..base(old) }));
         }
         for event in self.0.iter().filter(|event| event.kind == Kind::Said) {
-            if let Some(new) = &event.new {
-                let (created, rest) = (Dated::At(event.at), event.rest.clone());
+            if let (Some(new), Some(at)) = (&event.new, event.at) {
+                let (created, rest) = (Dated::At(at), event.rest.clone());
                 versions.push((event.name.clone(), Record { created, rest, ..base(new) }));
             }
         }
@@ -159,6 +163,9 @@ impl History {
     /// The deletion, if the history ends with it.
     pub(super) fn ending(&self) -> Option<Ending> {
         let last = self.0.last().filter(|event| event.kind == Kind::Deleted)?;
-        Some(Ending::Deleted(format!("deleted in mem0 at {}", last.at)))
+        Some(Ending::Deleted(match last.at {
+            Some(at) => format!("deleted in mem0 at {at}"),
+            None => "deleted in mem0".to_owned(),
+        }))
     }
 }

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`json`] | JSON as these formats need it: strict to read, with one form to write |
 //! | [`archive`] | ZIP archives: safe to read, the same bytes each time they are written |
+//! | [`saga`] | SAGA 1.0: signed documents and containers that carry an agent |
 //!
 //! Everything works on a [`Session`](grainstore::Session), with the rights that it has, through the public API of the
 //! store.
@@ -13,6 +14,7 @@ pub mod archive;
 mod error;
 pub mod json;
 mod monitor;
+pub mod saga;
 
 pub use error::{Error, Result};
 pub use monitor::Monitor;

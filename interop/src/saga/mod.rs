@@ -1,0 +1,47 @@
+//! SAGA 1.0: documents and containers that carry an agent, read, judged, signed, redacted, encrypted, and kept in a store.
+//!
+//! | what | where |
+//! |---|---|
+//! | a document, its rules and its signature | [`Document`], [`Validation`], [`SignatureVerdict`] |
+//! | wallets and their keys | [`Wallet`], [`Signer`], [`WalletKey`], [`verify_signature`] |
+//! | encrypted layers | [`Document::encrypt`], [`BoxKey`], [`Recipient`] |
+//! | credentials | [`Vault`], [`VaultKey`], [`Secrets`] |
+//! | what an organization keeps | [`Document::redact`], [`Classifications`], [`Manifest`] |
+//! | who agreed to what | [`Consent`], [`TransferConsents`], [`consent_message`] |
+//!
+//! Redact, then encrypt, then sign: a signature is over what is written.
+
+mod aes;
+mod boxes;
+mod classify;
+mod consent;
+mod document;
+mod encrypt;
+mod finding;
+mod kinds;
+mod manifest;
+mod redact;
+mod rules;
+mod schema;
+mod shape;
+mod sign;
+mod signature;
+mod time;
+mod validate;
+mod vault;
+mod wallet;
+
+pub use boxes::{BoxKey, BoxPublicKey};
+pub use classify::{Classification, Classifications, ItemType};
+pub use consent::{Consent, Operation, TransferConsents, TransferKind, consent_message};
+pub use document::{Document, MAX_DOCUMENT_BYTES};
+pub use encrypt::Recipient;
+pub use finding::{Finding, Level};
+pub use kinds::{ExportType, Layer};
+pub use manifest::{Manifest, ManifestEntry, RedactionAction};
+pub use redact::{REDACTED_TEXT, RedactOptions};
+pub use sign::{Signer, WalletKey, verify_signature};
+pub use signature::SignatureVerdict;
+pub use validate::{Validation, Verdict};
+pub use vault::{Grant, LostWrap, NewItem, Permission, Secrets, Vault, VaultKey, VaultType};
+pub use wallet::Wallet;

@@ -13,6 +13,7 @@
 pub mod archive;
 mod error;
 pub mod json;
+mod kept;
 mod monitor;
 pub mod saga;
 

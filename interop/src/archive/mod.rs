@@ -6,5 +6,6 @@ mod name;
 mod reader;
 mod writer;
 
+pub(crate) use reader::unread;
 pub use reader::{Archive, Entry, EntryReader, Limits};
 pub use writer::{ArchiveWriter, NewFile};

@@ -1,0 +1,32 @@
+//! What a neighbouring format has and grains have no place for, kept in the store so that nothing of it is lost.
+//!
+//! - `profile`: the names under which a format keeps things. `date`: its dates, and those of grains.
+//! - `residue`: the difference between a document and what its grain says, as a patch.
+//! - `new_grain`: a grain that is stored, and `spill`: values that are too large for it, beside it.
+//! - `documents`: documents and items of documents, a grain for each version. `split`: a document and its items.
+//! - `files`: files, in pieces beside the grain that stands for their owner, with a list of them.
+//! - `rows`: small rows of JSON.
+//!
+//! Knows no format: what it keeps, it gives back as it came.
+
+mod date;
+mod documents;
+mod files;
+mod new_grain;
+mod profile;
+mod residue;
+mod rows;
+mod spill;
+mod split;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use date::{clamped, date_text, milliseconds};
+pub(crate) use documents::{Document, Documents, Written};
+pub(crate) use files::Files;
+pub(crate) use new_grain::NewGrain;
+pub(crate) use profile::Profile;
+pub(crate) use residue::{grain_text, residue_of, restored};
+pub(crate) use rows::Rows;
+pub(crate) use spill::whole_fields;
+pub(crate) use split::{joined, split};

@@ -1,0 +1,75 @@
+//! A grain that is about to be stored: its bytes, at least as sensitive as asked for, and what did not fit into it.
+
+use grainstore::format::{Blob, Encoding, Flags, Map, Sensitivity, Value};
+use grainstore::{ContentAddress, Grain, Offer, Owner, Session};
+
+use super::Profile;
+use super::spill::{self, Spilled};
+use crate::error::Result;
+
+/// The byte of a blob with its flags (OMS 3.1).
+const FLAG_BYTE: usize = 1;
+
+/// An encoded grain with the values that are stored beside it.
+#[derive(Debug)]
+pub(crate) struct NewGrain {
+    blob: Blob,
+    spilled: Vec<Spilled>,
+}
+
+impl NewGrain {
+    /// Encodes fields with full names. Values that are too large for a grain are taken out of it.
+    ///
+    /// # Errors
+    /// Those of [`Grain::from_fields`]; `ERR_TOO_LARGE` for a grain that no spill makes small enough.
+    pub(crate) fn new(profile: Profile, fields: Map, least: Sensitivity) -> Result<Self> {
+        let grain = Grain::from_fields(fields)?;
+        let (blob, spilled) = spill::encoded(profile, grain)?;
+        Ok(Self { blob: with_sensitivity(blob, least), spilled })
+    }
+
+    /// Adds to fields that the grain takes the place of another, and why.
+    pub(crate) fn succeeding(mut fields: Map, old: &ContentAddress, why: &str) -> Map {
+        fields.insert("derived_from".to_owned(), Value::from(vec![old.to_string()]));
+        fields.insert("supersession_justification".to_owned(), Value::from(why));
+        fields
+    }
+
+    pub(crate) fn address(&self) -> ContentAddress {
+        self.blob.address()
+    }
+
+    /// The size of its bytes.
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.blob.bytes().len()
+    }
+
+    /// The grain as it is given to the store. What was spilled is stored after it: [`NewGrain::store_spilled`].
+    pub(crate) fn offer(&self) -> Offer {
+        Offer::Blob(self.blob.bytes().to_vec())
+    }
+
+    /// Stores the values that did not fit into the grain, which is stored; they are erased with it.
+    ///
+    /// # Errors
+    /// Those of [`Session::put_side_blob`].
+    pub(crate) fn store_spilled(&mut self, session: &Session) -> Result<()> {
+        for spilled in self.spilled.drain(..) {
+            session.put_side_blob(spilled.bytes, Owner::Grain(self.blob.address()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Raises the sensitivity in the header, from which nothing else in the blob depends (OMS 13.4).
+fn with_sensitivity(blob: Blob, least: Sensitivity) -> Blob {
+    let mut bytes = blob.into_bytes();
+    if let Some(byte) = bytes.get_mut(FLAG_BYTE) {
+        let flags = Flags::from_byte(*byte);
+        *byte = flags.with_sensitivity(flags.sensitivity().max(least)).byte();
+    }
+    Blob::from_bytes(bytes)
+}
+
+/// The encoding of every grain that is made here.
+pub(super) const ENCODING: Encoding = Encoding::MessagePack;

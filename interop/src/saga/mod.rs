@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a document, its rules and its signature | [`Document`], [`Validation`], [`SignatureVerdict`] |
 //! | wallets and their keys | [`Wallet`], [`Signer`], [`WalletKey`], [`verify_signature`] |
+//! | containers: a document with its files | [`Container`], [`write_container`] |
 //! | encrypted layers | [`Document::encrypt`], [`BoxKey`], [`Recipient`] |
 //! | credentials | [`Vault`], [`VaultKey`], [`Secrets`] |
 //! | what an organization keeps | [`Document::redact`], [`Classifications`], [`Manifest`] |
@@ -15,6 +16,7 @@ mod aes;
 mod boxes;
 mod classify;
 mod consent;
+mod container;
 mod document;
 mod encrypt;
 mod finding;
@@ -34,6 +36,7 @@ mod wallet;
 pub use boxes::{BoxKey, BoxPublicKey};
 pub use classify::{Classification, Classifications, ItemType};
 pub use consent::{Consent, Operation, TransferConsents, TransferKind, consent_message};
+pub use container::{Container, ContainerFile, ContainerReport, ContainerVerdict, write_container};
 pub use document::{Document, MAX_DOCUMENT_BYTES};
 pub use encrypt::Recipient;
 pub use finding::{Finding, Level};

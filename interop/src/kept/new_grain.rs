@@ -28,6 +28,23 @@ impl NewGrain {
         Ok(Self { blob: with_sensitivity(blob, least), spilled })
     }
 
+    /// Encodes fields like [`NewGrain::new`], with an entry of `context` beside the grain however small it is: no index
+    /// of words has it.
+    ///
+    /// # Errors
+    /// Those of [`NewGrain::new`].
+    pub(crate) fn with_beside(
+        profile: Profile,
+        mut fields: Map,
+        least: Sensitivity,
+        name: &str,
+    ) -> Result<Self> {
+        let beside = spill::take_out(profile, &mut fields, name);
+        let mut new = Self::new(profile, fields, least)?;
+        new.spilled.extend(beside);
+        Ok(new)
+    }
+
     /// Adds to fields that the grain takes the place of another, and why.
     pub(crate) fn succeeding(mut fields: Map, old: &ContentAddress, why: &str) -> Map {
         fields.insert("derived_from".to_owned(), Value::from(vec![old.to_string()]));

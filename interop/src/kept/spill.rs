@@ -56,6 +56,17 @@ pub(super) fn encoded(profile: Profile, grain: Grain) -> Result<(Blob, Vec<Spill
     }
 }
 
+/// Takes an entry of `context` out of the fields; `None` if it is not there, or no text.
+pub(super) fn take_out(profile: Profile, fields: &mut Map, name: &str) -> Option<Spilled> {
+    let Some(Value::Map(context)) = fields.get_mut("context") else { return None };
+    let key = profile.key(name);
+    let text = context.get(&key)?.as_str()?.to_owned();
+    context.remove(&key);
+    let bytes = text.into_bytes();
+    note(profile, fields, &key, &bytes);
+    Some(Spilled { bytes })
+}
+
 /// Takes the largest value out of the fields; `None` if none is large.
 fn spill_largest(profile: Profile, grain_type: GrainType, fields: &mut Map) -> Option<Spilled> {
     let context = fields.get("context").and_then(Value::as_map);

@@ -9,6 +9,8 @@
 //! | credentials | [`Vault`], [`VaultKey`], [`Secrets`] |
 //! | what an organization keeps | [`Document::redact`], [`Classifications`], [`Manifest`] |
 //! | who agreed to what | [`Consent`], [`TransferConsents`], [`consent_message`] |
+//! | a store | [`import_document`], [`import_container`], [`export_document`], [`export_container`], [`stored_document`] |
+//! | transfers | [`transfer_status`], [`freeze`], [`unfreeze`] |
 //!
 //! Redact, then encrypt, then sign: a signature is over what is written.
 
@@ -19,15 +21,20 @@ mod consent;
 mod container;
 mod document;
 mod encrypt;
+mod export;
 mod finding;
+mod freeze;
+mod import;
 mod kinds;
 mod manifest;
+mod map;
 mod redact;
 mod rules;
 mod schema;
 mod shape;
 mod sign;
 mod signature;
+mod store;
 mod time;
 mod validate;
 mod vault;
@@ -39,12 +46,16 @@ pub use consent::{Consent, Operation, TransferConsents, TransferKind, consent_me
 pub use container::{Container, ContainerFile, ContainerReport, ContainerVerdict, write_container};
 pub use document::{Document, MAX_DOCUMENT_BYTES};
 pub use encrypt::Recipient;
+pub use export::{ExportOptions, ExportReport, export_container, export_document, stored_document};
 pub use finding::{Finding, Level};
+pub use freeze::{TransferStatus, freeze, transfer_status, unfreeze};
+pub use import::{ImportOptions, ImportReport, import_container, import_document};
 pub use kinds::{ExportType, Layer};
 pub use manifest::{Manifest, ManifestEntry, RedactionAction};
 pub use redact::{REDACTED_TEXT, RedactOptions};
 pub use sign::{Signer, WalletKey, verify_signature};
 pub use signature::SignatureVerdict;
+pub use store::Counts;
 pub use validate::{Validation, Verdict};
 pub use vault::{Grant, LostWrap, NewItem, Permission, Secrets, Vault, VaultKey, VaultType};
 pub use wallet::Wallet;

@@ -1,0 +1,334 @@
+//! What a store holds of an agent: the newest grain of each item, and writes of many items that are checked before the
+//! first of them.
+//!
+//! A row leads to the grain of each item. Knows what items are, and no document.
+
+use std::collections::BTreeMap;
+
+use grainstore::format::{Map, Sensitivity, Value};
+use grainstore::{ContentAddress, ErrorKind, Grain, GrainState, Owner, RowChange, Session};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::map::{Kind, Origin, PROFILE, fields_of, item_of};
+use super::wallet::Wallet;
+use crate::error::{Error, Result};
+use crate::json;
+use crate::kept::{NewGrain, Rows, whole_fields};
+use crate::monitor::Monitor;
+
+/// The table of rows that lead to grains.
+const HEADS: u8 = 1;
+/// The table of marks: of the newest document, of transfers.
+const MARKS: u8 = 2;
+/// Most versions that are walked from a row to the newest.
+const MAX_STEPS: usize = 100_000;
+/// Most bytes of grains that are stored together; a whole import is one such batch.
+const MAX_BATCH_BYTES: usize = grainstore::limits::MAX_BATCH_BYTES;
+
+/// The grains of one agent.
+#[derive(Debug, Clone)]
+pub(super) struct AgentStore<'s> {
+    session: &'s Session,
+    wallet: Wallet,
+    rows: Rows<'s>,
+}
+
+/// A stored item.
+#[derive(Debug)]
+pub(super) struct StoredItem {
+    pub(super) address: ContentAddress,
+    pub(super) state: GrainState,
+    pub(super) fields: Map,
+}
+
+/// The row that leads to a grain.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    #[serde(rename = "a")]
+    address: String,
+}
+
+impl StoredItem {
+    /// The kinds of items that were taken out of a layer.
+    pub(super) fn split(&self) -> Vec<String> {
+        let split = self.note("split").unwrap_or_default();
+        split.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// A note in the context of the grain.
+    pub(super) fn note(&self, name: &str) -> Option<&str> {
+        let context = self.fields.get("context").and_then(Value::as_map)?;
+        context.get(&PROFILE.key(name))?.as_str()
+    }
+}
+
+impl<'s> AgentStore<'s> {
+    pub(super) fn new(session: &'s Session, wallet: &Wallet) -> Self {
+        let rows = Rows::new(session, PROFILE.application(&wallet.to_string()));
+        Self { session, wallet: wallet.clone(), rows }
+    }
+
+    pub(super) fn session(&self) -> &'s Session {
+        self.session
+    }
+
+    pub(super) fn wallet(&self) -> &Wallet {
+        &self.wallet
+    }
+
+    /// The newest grain of an item; `None` if there is none, or it ended.
+    ///
+    /// # Errors
+    /// Those of [`Session::inspect`], such as `ERR_WITHDRAWN` once its consent is no longer valid.
+    pub(super) fn find(&self, kind: &Kind, id: &str) -> Result<Option<StoredItem>> {
+        let Some((address, state, grain)) = self.head(kind, id)? else { return Ok(None) };
+        let fields = whole_fields(self.session, PROFILE, &address, grain)?;
+        Ok(Some(StoredItem { address, state, fields }))
+    }
+
+    /// The newest grain of an item as it is, without what lies beside it.
+    fn head(&self, kind: &Kind, id: &str) -> Result<Option<(ContentAddress, GrainState, Grain)>> {
+        let Some(head) = self.rows.get::<Head>(HEADS, &key_of(kind, id))? else { return Ok(None) };
+        let mut address = head.address.parse::<ContentAddress>()?;
+        for _ in 0..MAX_STEPS {
+            let stored = self.session.inspect(&address)?;
+            match stored.state.superseded_by {
+                Some(newer) => address = newer,
+                None if stored.state.is_current() => {
+                    return Ok(Some((address, stored.state, stored.grain()?)));
+                }
+                None => return Ok(None),
+            }
+        }
+        Err(Error::corrupt(format!("the versions of {} have no end", kind.name)))
+    }
+
+    /// The value of an item.
+    ///
+    /// # Errors
+    /// Those of [`AgentStore::find`].
+    pub(super) fn read(&self, kind: &Kind, id: &str) -> Result<Option<Json>> {
+        match self.find(kind, id)? {
+            Some(stored) => item_of(kind, id, &stored.fields),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads a mark.
+    ///
+    /// # Errors
+    /// Those of [`Session::row`].
+    pub(super) fn mark<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
+        self.rows.get(MARKS, name)
+    }
+
+    /// Writes a mark, or removes it.
+    ///
+    /// # Errors
+    /// Those of [`Session::write_rows`].
+    pub(super) fn set_mark(&self, name: &str, value: Option<&impl Serialize>) -> Result<()> {
+        let change = match value {
+            Some(value) => self.rows.put(MARKS, name, value, Owner::Store)?,
+            None => self.rows.remove(MARKS, name),
+        };
+        self.rows.write(vec![change])
+    }
+
+    /// Every grain that a row leads to, with its kind.
+    pub(super) fn heads(&self) -> Result<Vec<(String, ContentAddress)>> {
+        let mut found = Vec::new();
+        self.rows.each(HEADS, |key, head: Head| {
+            let kind = key.split('\0').next().unwrap_or_default();
+            found.push((kind.to_owned(), head.address.parse::<ContentAddress>()?));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
+
+/// Writes of many items: first planned, which checks each, then done.
+#[derive(Debug)]
+pub(super) struct Plan<'s> {
+    store: AgentStore<'s>,
+    created: Vec<(NewGrain, String)>,
+    replaced: Vec<(ContentAddress, NewGrain, String)>,
+    bytes: usize,
+    pub(super) counts: Counts,
+}
+
+/// What became of the items of an import.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Items that were new.
+    pub added: u64,
+    /// Items that took the place of an older version.
+    pub replaced: u64,
+    /// Items that were there already.
+    pub unchanged: u64,
+}
+
+impl<'s> Plan<'s> {
+    pub(super) fn new(store: AgentStore<'s>) -> Self {
+        Self {
+            store,
+            created: Vec::new(),
+            replaced: Vec::new(),
+            bytes: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Where it is going to be written.
+    pub(super) fn store(&self) -> &AgentStore<'s> {
+        &self.store
+    }
+
+    /// Plans an item: nothing if it is stored as it is, else a new grain or a successor, which the policy of the stored
+    /// one must allow.
+    ///
+    /// # Errors
+    /// `ERR_INVALIDATION_DENIED` and the others of [`Session::supersede`], which names the item; `ERR_LIMIT` for more
+    /// than can be stored together.
+    pub(super) fn add(
+        &mut self,
+        kind: &Kind,
+        id: &str,
+        value: &Json,
+        split: &[&str],
+        origin: Origin<'_>,
+    ) -> Result<()> {
+        let at = |error: Error| error.in_entry(&named(origin.layer, kind, id));
+        let head = self.store.head(kind, id).map_err(at)?;
+        let stored = match &head {
+            None => None,
+            Some(_) => match self.store.find(kind, id) {
+                Ok(stored) => stored,
+                // A write that was interrupted did not store what lies beside the grain: it is replaced.
+                Err(error) if error.kind() == ErrorKind::NotFound => None,
+                Err(error) => return Err(at(error)),
+            },
+        };
+        if let Some(stored) = stored {
+            let item = item_of(kind, id, &stored.fields).map_err(at)?;
+            let is_split = stored.split() == split;
+            if is_split && item.is_some_and(|item| json::equal(&item, value)) {
+                self.counts.unchanged = self.counts.unchanged.saturating_add(1);
+                return Ok(());
+            }
+        }
+        let fields = fields_of(kind, id, value, split, origin).map_err(at)?;
+        let old = head.map(|(address, ..)| address);
+        self.add_fields(&key_of(kind, id), fields, old, origin.is_secret()).map_err(at)
+    }
+
+    /// Plans a grain: a new one, or the successor of `old`.
+    ///
+    /// # Errors
+    /// Those of [`Plan::add`].
+    pub(super) fn add_fields(
+        &mut self,
+        key: &str,
+        fields: Map,
+        old: Option<ContentAddress>,
+        is_secret: bool,
+    ) -> Result<()> {
+        let fields = match &old {
+            Some(old) => NewGrain::succeeding(fields, old, "a newer SAGA document"),
+            None => fields,
+        };
+        let new = match is_secret {
+            true => NewGrain::with_beside(PROFILE, fields, Sensitivity::Pii, "json")?,
+            false => NewGrain::new(PROFILE, fields, Sensitivity::Internal)?,
+        };
+        self.bytes = self.bytes.saturating_add(new.size_bytes());
+        let count = self.created.len().saturating_add(self.replaced.len());
+        if self.bytes > MAX_BATCH_BYTES || count >= grainstore::limits::MAX_BATCH {
+            return Err(Error::limit("the document has more items than are stored together"));
+        }
+        match old {
+            None => {
+                self.created.push((new, key.to_owned()));
+                self.counts.added = self.counts.added.saturating_add(1);
+            }
+            Some(old) => {
+                self.check_successor(&old, &new)?;
+                self.replaced.push((old, new, key.to_owned()));
+                self.counts.replaced = self.counts.replaced.saturating_add(1);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_successor(&self, old: &ContentAddress, new: &NewGrain) -> Result<()> {
+        let preview = self.store.session.try_supersede(old, new.offer(), None)?;
+        match preview.refusal {
+            None => Ok(()),
+            Some(error) => Err(error.into()),
+        }
+    }
+
+    /// The newest grain under a key that this plan stores.
+    pub(super) fn planned(&self, key: &str) -> Option<ContentAddress> {
+        let created = self.created.iter().map(|(new, key)| (new, key));
+        let replaced = self.replaced.iter().map(|(_, new, key)| (new, key));
+        created.chain(replaced).find(|(_, of)| *of == key).map(|(new, _)| new.address())
+    }
+
+    /// Writes what was planned. New grains are stored all or none; then what they replace is superseded, and rows are
+    /// written. If it is interrupted, the same import again does the rest.
+    ///
+    /// # Errors
+    /// Those of [`Session::put_batch`] and [`Session::supersede`].
+    pub(super) fn write(mut self, monitor: &Monitor<'_>) -> Result<Counts> {
+        let of = u64::try_from(self.created.len().saturating_add(self.replaced.len()))
+            .unwrap_or(u64::MAX);
+        monitor.step(0, of)?;
+        let session = self.store.session;
+        let entry = |error: grainstore::Error, keys: &[String]| {
+            let at = error.batch_index().and_then(|at| keys.get(at)).cloned();
+            let error = Error::from(error);
+            match at {
+                Some(key) => error.in_entry(&key.replace('\0', " ")),
+                None => error,
+            }
+        };
+        let keys: Vec<_> = self.created.iter().map(|(_, key)| key.clone()).collect();
+        session
+            .put_batch(self.created.iter().map(|(new, _)| new.offer()))
+            .map_err(|error| entry(error, &keys))?;
+        for (old, new, _) in &mut self.replaced {
+            session.supersede(old, new.offer(), None)?;
+            new.store_spilled(session)?;
+        }
+        let replaced = self.replaced.drain(..).map(|(_, new, key)| (new, key));
+        let mut changes: BTreeMap<String, RowChange> = BTreeMap::new();
+        for (mut new, key) in self.created.drain(..).chain(replaced) {
+            new.store_spilled(session)?;
+            let address = new.address();
+            let head = Head { address: address.to_string() };
+            let row = self.store.rows.put(HEADS, key.as_str(), &head, Owner::Grain(address))?;
+            changes.insert(key, row);
+        }
+        // Rows last: what they lead to is whole.
+        self.store.rows.write(changes.into_values().collect())?;
+        if let Some(progress) = monitor.progress {
+            progress(of, of);
+        }
+        Ok(self.counts)
+    }
+}
+
+/// The key of an item's row.
+pub(super) fn key_of(kind: &Kind, id: &str) -> String {
+    format!("{}\0{id}", kind.name)
+}
+
+/// An item as it is told.
+fn named(layer: &str, kind: &Kind, id: &str) -> String {
+    match id.is_empty() {
+        true => format!("{layer}: {}", kind.name),
+        false => format!("{layer}: {} {}", kind.name, id.replace('\0', "~")),
+    }
+}

@@ -4,8 +4,9 @@ mod saga_support;
 
 use grainstore::EpochMs;
 use grainstore_interop::saga::{
-    Classification, Consent, Document, ItemType, Layer, Level, Operation, REDACTED_TEXT,
-    RedactOptions, RedactionAction, Signer, TransferConsents, TransferKind, consent_message,
+    Classification, CloneOptions, Consent, Document, ItemType, Layer, Level, NewItem, Operation,
+    REDACTED_TEXT, RedactOptions, RedactionAction, Secrets, Signer, TransferConsents, TransferKind,
+    Vault, VaultKey, VaultType, Wallet, consent_message,
 };
 use saga_support::*;
 use serde_json::{Value, json};
@@ -83,10 +84,7 @@ fn a_redacted_document_is_valid_and_its_manifest_agrees() {
     let document = redacted(&options());
     let validation = document.validate(NOW);
     assert_eq!(validation.of_level(Level::Error).count(), 0, "{:#?}", validation.findings);
-    assert_eq!(
-        document.verify_manifest().unwrap().unwrap().address(),
-        other_evm().wallet().address()
-    );
+    assert_eq!(document.verify_manifest().unwrap().unwrap(), other_evm().wallet().address());
     let summary = &document.get("redactionManifest").unwrap()["summary"];
     let expected = json!({
         "tasksRedacted": 2, "tasksRemoved": 1, "eventsRedacted": 1, "eventsRemoved": 0,
@@ -221,4 +219,97 @@ fn a_consent_is_signed_over_all_its_members() {
     let document = signed(value, &evm());
     let validation = document.validate(NOW);
     assert_eq!(validation.of_level(Level::Error).count(), 0, "{:#?}", validation.findings);
+}
+
+/// A signed source with a vault and a share.
+fn source() -> (Document, VaultKey) {
+    let key = VaultKey::from_wallet_key([0x11; 32]);
+    let mut vault = Vault::create(NOW).unwrap();
+    let note = NewItem::new(VaultType::Note, "codes", Secrets::of([("content", "7 7 7")]).unwrap());
+    vault.add(note, &key, NOW).unwrap();
+    let mut layers = full_layers();
+    layers["vault"] = vault.to_value();
+    layers["identity"]["cloneDepth"] = json!(2);
+    layers["identity"]["parentSagaId"] = json!("saga_parent");
+    let mut value = envelope("clone", layers);
+    value["privacy"] = json!({"encryptedLayers": ["vault"]});
+    (signed(value, &evm()), key)
+}
+
+#[test]
+fn a_clone_has_a_wallet_a_lineage_and_a_vault_of_its_own() {
+    let (source, key) = source();
+    let clone_key = VaultKey::from_wallet_key([0x12; 32]);
+    let options = CloneOptions {
+        wallet: other_evm().wallet().clone(),
+        handle: "aria-2".into(),
+        at: NOW,
+        vault: Some((&key, &clone_key)),
+        crosses_organizations: false,
+        max_depth: None,
+    };
+    let (mut clone, report) = source.to_clone(&options).unwrap();
+    clone.sign(&other_evm()).unwrap();
+    assert_eq!((report.depth, report.lost_vault), (3, false));
+    let validation = clone.validate(NOW);
+    assert_eq!(validation.of_level(Level::Error).count(), 0, "{:#?}", validation.findings);
+    let identity = clone.layer(Layer::Identity).unwrap();
+    assert_eq!(identity["parentSagaId"], "saga_test0001");
+    assert_eq!(identity["cloneDepth"], 3);
+    assert!(identity.get("registrationTxHash").is_none());
+    assert_eq!(clone.layer(Layer::Memory), source.layer(Layer::Memory));
+    let vault = Vault::from_value(clone.layer(Layer::Vault).unwrap().clone()).unwrap();
+    let id = vault.item_ids().next().unwrap().to_owned();
+    assert!(vault.open(&id, &clone_key).is_ok() && vault.open(&id, &key).is_err());
+}
+
+#[test]
+fn a_clone_without_keys_has_no_vault_and_says_so() {
+    let (source, _) = source();
+    let options = CloneOptions {
+        wallet: solana().wallet().clone(),
+        handle: "aria-2".into(),
+        at: NOW,
+        vault: None,
+        crosses_organizations: false,
+        max_depth: None,
+    };
+    let (mut clone, report) = source.to_clone(&options).unwrap();
+    assert!(report.lost_vault && clone.layer(Layer::Vault).is_none());
+    clone.sign(&solana()).unwrap();
+    assert_eq!(clone.validate(NOW).of_level(Level::Error).count(), 0);
+}
+
+#[test]
+fn a_clone_that_is_no_clone_too_deep_or_not_agreed_to_is_refused() {
+    let (source, _) = source();
+    let options = CloneOptions {
+        wallet: other_evm().wallet().clone(),
+        handle: "aria-2".into(),
+        at: NOW,
+        vault: None,
+        crosses_organizations: false,
+        max_depth: None,
+    };
+    let code = |source: &Document, options: &CloneOptions<'_>| {
+        source.to_clone(options).unwrap_err().code()
+    };
+    let same = CloneOptions { wallet: evm().wallet().clone(), ..options.clone() };
+    assert_eq!(code(&source, &same), "ERR_CONFLICT");
+    let same_elsewhere = Wallet::new("eip155:1", EVM_ADDRESS).unwrap();
+    assert_eq!(
+        code(&source, &CloneOptions { wallet: same_elsewhere, ..options.clone() }),
+        "ERR_CONFLICT"
+    );
+    assert_eq!(code(&source, &CloneOptions { max_depth: Some(2), ..options.clone() }), "ERR_LIMIT");
+    let crossing = CloneOptions { crosses_organizations: true, ..options.clone() };
+    assert_eq!(code(&source, &crossing), "ERR_POLICY");
+    let mut value = source.to_value();
+    value["layers"]["persona"]["name"] = json!("Eve");
+    assert_eq!(code(&Document::from_value(value).unwrap(), &options), "ERR_SIGNATURE");
+    let wrong = VaultKey::from_wallet_key([0x77; 32]);
+    assert_eq!(
+        code(&source, &CloneOptions { vault: Some((&wrong, &wrong)), ..options }),
+        "ERR_KEY"
+    );
 }

@@ -88,11 +88,11 @@ impl Manifest {
 
 impl Document {
     /// Checks its redaction manifest: the counts against the entries, and the signature of the organization. Returns the
-    /// wallet that signed; `None` if there is no manifest.
+    /// address of the wallet that signed, since a manifest does not tell its chain; `None` if there is no manifest.
     ///
     /// # Errors
     /// `ERR_SCHEMA` if the counts are others; `ERR_SIGNATURE` if it is not signed, or that is invalid.
-    pub fn verify_manifest(&self) -> Result<Option<Wallet>> {
+    pub fn verify_manifest(&self) -> Result<Option<String>> {
         let Some(manifest) = self.get("redactionManifest") else { return Ok(None) };
         let mut found = Findings::default();
         check_counts(manifest, &mut found);
@@ -103,7 +103,7 @@ impl Document {
     }
 }
 
-fn verified(manifest: &Value) -> Result<Wallet> {
+fn verified(manifest: &Value) -> Result<String> {
     let mut signed = manifest.clone();
     let signature = signed.as_object_mut().and_then(|members| members.remove("orgSignature"));
     let signature =
@@ -112,7 +112,7 @@ fn verified(manifest: &Value) -> Result<Wallet> {
     let wallet = Wallet::of_unknown_chain(text("walletAddress"))
         .map_err(|error| Error::new(ErrorKind::Signature, error.to_string()))?;
     verify_signature(&wallet, json::canonical(&signed)?.as_bytes(), text("sig"))?;
-    Ok(wallet)
+    Ok(wallet.address().to_owned())
 }
 
 /// The counts of a summary: the type and action that each counts.

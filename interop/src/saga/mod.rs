@@ -10,6 +10,7 @@
 //! | what an organization keeps | [`Document::redact`], [`Classifications`], [`Manifest`] |
 //! | who agreed to what | [`Consent`], [`TransferConsents`], [`consent_message`] |
 //! | a store | [`import_document`], [`import_container`], [`export_document`], [`export_container`], [`stored_document`] |
+//! | clones | [`Document::to_clone`] |
 //! | transfers | [`transfer_status`], [`freeze`], [`unfreeze`] |
 //!
 //! Redact, then encrypt, then sign: a signature is over what is written.
@@ -17,6 +18,7 @@
 mod aes;
 mod boxes;
 mod classify;
+mod clone;
 mod consent;
 mod container;
 mod document;
@@ -42,6 +44,7 @@ mod wallet;
 
 pub use boxes::{BoxKey, BoxPublicKey};
 pub use classify::{Classification, Classifications, ItemType};
+pub use clone::{CloneOptions, CloneReport};
 pub use consent::{Consent, Operation, TransferConsents, TransferKind, consent_message};
 pub use container::{Container, ContainerFile, ContainerReport, ContainerVerdict, write_container};
 pub use document::{Document, MAX_DOCUMENT_BYTES};

@@ -65,10 +65,10 @@ fn goes_along(export: &Export<'_>, name: &str, options: &ExportOptions<'_>) -> b
         && export.report.narrowed.is_empty()
         && !matches!(export.export_type, ExportType::Identity | ExportType::Profile);
     match name {
-        LONG_TERM => match (place_of(document), export.stored_memory) {
-            (MemoryPlace::Plain, _)
-            | (MemoryPlace::Boxed, MemoryPlace::Boxed | MemoryPlace::Plain) => true,
-            _ => is_free && place_of(document) == export.stored_memory,
+        LONG_TERM => match (export.redacted_memory, export.stored_memory) {
+            // A redaction took the reference, and the file with it.
+            (MemoryPlace::Absent, stored) => is_free && stored == MemoryPlace::Absent,
+            _ => true,
         },
         name if name.starts_with(ARTIFACTS) => artifact_refers(document, name) || is_free,
         // Nobody knows what else they hold.

@@ -91,11 +91,14 @@ impl LongTerm {
     /// `ERR_TOO_LARGE`, `ERR_KEY`, `ERR_IO`.
     pub(super) fn encrypt(
         &mut self,
-        document: &Document,
+        export: &Export<'_>,
         options: &ExportOptions<'_>,
     ) -> Result<()> {
         let Some(file) = self.file.take() else { return Ok(()) };
-        match place_of(document) {
+        if export.redacted_memory == MemoryPlace::Absent {
+            return Ok(());
+        }
+        match place_of(&export.document) {
             MemoryPlace::Boxed => self.encrypted = Some(boxes_of(file, options)?),
             MemoryPlace::Plain => self.file = Some(file),
             MemoryPlace::Absent => {}

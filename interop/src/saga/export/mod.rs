@@ -168,7 +168,7 @@ pub fn export_container(
     let mut export = Export::gather(session, options, signer)?;
     let mut memory = memory::LongTerm::gather(&mut export, options)?;
     export.finish(options, signer)?;
-    memory.encrypt(&export.document, options)?;
+    memory.encrypt(&export, options)?;
     let kept = super::import::open_files(session, export.store.wallet())?;
     let files = files::of(&export, &kept, memory, options)?;
     let report = write_container(path, &export.document, files, export.now, signer)?;
@@ -187,6 +187,8 @@ struct Export<'s> {
     held: Vec<(&'static str, String)>,
     /// How the long-term memory is stored.
     stored_memory: memory::MemoryPlace,
+    /// How it is after the redaction, which may have taken its file, and before what is left is encrypted.
+    redacted_memory: memory::MemoryPlace,
     report: ExportReport,
 }
 
@@ -236,13 +238,15 @@ impl<'s> Export<'s> {
         let document = Document::from_value(Value::Object(members))?;
         let held = gathered.held;
         let stored_memory = memory::place_of(&document);
-        Ok(Self { store, export_type, now, document, held, stored_memory, report })
+        let redacted_memory = stored_memory;
+        Ok(Self { store, export_type, now, document, held, stored_memory, redacted_memory, report })
     }
 
     /// Redacts, encrypts and signs.
     fn finish(&mut self, options: &ExportOptions<'_>, signer: &dyn Signer) -> Result<()> {
         options.monitor.step(1, 3)?;
         self.redact(options)?;
+        self.redacted_memory = memory::place_of(&self.document);
         self.encrypt(options)?;
         if self.document.layer(Layer::Vault).is_some() {
             self.document.note_encrypted(Layer::Vault.name());

@@ -29,7 +29,7 @@ pub(super) struct Checked {
 /// Checks a document as a whole.
 ///
 /// # Errors
-/// `ERR_SCHEMA`, `ERR_SIGNATURE`, `ERR_CONFLICT`, `ERR_ACCESS`.
+/// `ERR_SCHEMA`, `ERR_SIGNATURE`, `ERR_READ_ONLY`, `ERR_ACCESS`.
 pub(super) fn document(
     session: &Session,
     document: &Document,
@@ -56,14 +56,15 @@ pub(super) fn document(
     if document.get("redactionManifest").is_some_and(|it| it.get("orgSignature").is_some()) {
         document.verify_manifest()?;
     }
-    let store = AgentStore::new(session, &wallet);
-    freeze::check_active(&store)?;
-    identity(&store, document)?;
+    freeze::check_active(&AgentStore::new(session, &wallet))?;
     Ok(Checked { wallet, signature, warnings: findings })
 }
 
 /// Checks that a document changes nothing of an agent that never changes.
-fn identity(store: &AgentStore<'_>, document: &Document) -> Result<()> {
+///
+/// # Errors
+/// `ERR_CONFLICT`; those of [`AgentStore::find`].
+pub(super) fn identity(store: &AgentStore<'_>, document: &Document) -> Result<()> {
     let Some(new) = document.layer(Layer::Identity) else { return Ok(()) };
     let Some(old) = store.read(&LAYER, Layer::Identity.name())? else { return Ok(()) };
     let member = |of: &Value, name: &str| of.get(name).filter(|it| !it.is_null()).cloned();

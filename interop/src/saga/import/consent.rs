@@ -20,6 +20,29 @@ pub(in crate::saga) const CONSENT_KIND: Kind = consent_kind();
 /// The grantee of a consent of which nobody says whom it is given to.
 const NOBODY: &str = "did:web:unspecified.invalid";
 
+/// Stores the consent of a document by itself if the stored one has ended: what rests on that is hidden, and could not be
+/// compared with the document.
+///
+/// # Errors
+/// Those of [`plan`], and of a write.
+pub(super) fn renew(
+    store: &AgentStore<'_>,
+    document: &Document,
+    options: &ImportOptions<'_>,
+) -> Result<()> {
+    let Some(record) = document.get("consent") else { return Ok(()) };
+    let operation = record.get("operation").and_then(Json::as_str).unwrap_or_default();
+    let Some(stored) = store.find(&CONSENT_KIND, operation)? else { return Ok(()) };
+    let end = stored.fields.get("valid_to").and_then(Value::as_i64);
+    let has_ended = end.is_some_and(|end| store.session().now() > EpochMs::new(end));
+    if !has_ended && !is_withdrawal(&stored) {
+        return Ok(());
+    }
+    let mut alone = Plan::new(store.clone());
+    plan(&mut alone, store, document, options)?;
+    alone.write(&options.monitor).map(drop)
+}
+
 /// Plans the consent of a document, and returns the address that its grains name as their basis; `None` if it has none.
 ///
 /// # Errors

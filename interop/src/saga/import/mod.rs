@@ -74,7 +74,8 @@ pub struct ImportReport {
 /// Imports a document: each item becomes a grain, or the successor of the one it was.
 ///
 /// The session is the operator's. Nothing that is stored is removed: a layer that the document lacks stays, and items that
-/// it no longer has are grains that it no longer names.
+/// it no longer has are grains that it no longer names. A new consent in the place of one that has ended is stored first,
+/// even if the rest is refused: what rests on the old one cannot be looked at before.
 ///
 /// ```
 /// use grainstore::prelude::*;
@@ -166,6 +167,8 @@ impl<'s> Import<'s> {
     ) -> Result<Self> {
         let check::Checked { wallet, signature, warnings } = checked;
         let store = AgentStore::new(session, &wallet);
+        consent::renew(&store, document, options)?;
+        check::identity(&store, document)?;
         let mut plan = Plan::new(store.clone());
         let basis = consent::plan(&mut plan, &store, document, options)?;
         let at = document.exported_at()?;

@@ -11,9 +11,10 @@ use grainstore_interop::archive::{Archive, ArchiveWriter, Limits};
 use grainstore_interop::json;
 use grainstore_interop::saga::{
     Classification, Consent, Container, ContainerFile, ContainerVerdict, Document, ExportOptions,
-    ExportType, ImportOptions, ItemType, Layer, Level, Operation, Recipient, RedactOptions, Signer,
-    TransferStatus, export_container, export_document, freeze, import_container, import_document,
-    stored_document, transfer_status, unfreeze, write_container,
+    ExportType, ImportOptions, ItemType, Layer, Level, NewItem, OldVersions, Operation, Recipient,
+    RedactOptions, Secrets, Signer, TransferStatus, Vault, VaultKey, VaultType, erase_agent,
+    export_container, export_document, freeze, import_container, import_document, store_vault,
+    stored_document, stored_vault, transfer_status, unfreeze, withdraw_consent, write_container,
 };
 use saga_support::*;
 use serde_json::{Value, json};
@@ -494,5 +495,102 @@ fn a_memory_that_a_redaction_took_is_not_in_a_box_either() {
         let container = setup.export(&options).unwrap();
         assert!(!container.files().any(|name| name == "memory/longterm.bin"));
         assert!(!container.files().any(|name| name == "memory/episodic.jsonl"));
+    }
+}
+
+#[test]
+fn a_consent_that_is_withdrawn_hides_the_layers_and_ends_exports_and_imports() {
+    let setup = Setup::new();
+    let (other, clock) = open(&setup.path("other"));
+    let mut value = envelope("transfer", full_layers());
+    value["consent"] = consent(Operation::Transfer, Layer::ALL);
+    let document = signed(value, &evm());
+    import_document(&other, &document, &ImportOptions::default()).unwrap();
+    clock.set(EpochMs::new(NOW.get() + 1000));
+    let agent = evm().wallet().clone();
+    withdraw_consent(&other, &agent, Operation::Transfer).unwrap();
+    let again = withdraw_consent(&other, &agent, Operation::Transfer).unwrap_err();
+    assert_eq!(again.code(), "ERR_CONFLICT");
+    assert_eq!(other.ask("RECALL goals").unwrap().answer.grains_given().len(), 0);
+    assert_eq!(stored_document(&other, &agent).unwrap_err().code(), "ERR_WITHDRAWN");
+    let late = import_document(&other, &document, &ImportOptions::default()).unwrap_err();
+    assert_eq!((late.code(), late.entry()), ("ERR_WITHDRAWN", Some("consent")));
+    // Given anew, it holds again.
+    let renewed = Consent {
+        operation: Operation::Transfer,
+        granted_at: EpochMs::new(NOW.get() + 2000),
+        expires_at: None,
+        scope: Layer::ALL.to_vec(),
+        purpose: "once more".into(),
+    };
+    clock.set(EpochMs::new(NOW.get() + 3000));
+    let mut value = envelope("transfer", full_layers());
+    value["consent"] = renewed.sign(&evm()).unwrap();
+    import_document(&other, &signed(value, &evm()), &ImportOptions::default()).unwrap();
+    assert_eq!(other.ask("RECALL goals").unwrap().answer.grains_given().len(), 4);
+}
+
+#[test]
+fn an_agent_is_erased_in_all_versions_but_what_is_held() {
+    let setup = Setup::new();
+    let session = &setup.session;
+    let agent = evm().wallet().clone();
+    let mut document = stored_document(session, &agent).unwrap().unwrap().to_value();
+    document["layers"]["memory"]["episodic"]["events"][0]["summary"] = json!("changed");
+    import_document(session, &signed(document, &evm()), &ImportOptions::default()).unwrap();
+    let events = Query::default()
+        .of_types(grainstore::cal::TypeSet::of(grainstore::format::GrainType::Event));
+    let held = session.query(&events, &PageOptions::first(10)).unwrap();
+    let held =
+        held.results.iter().find(|row| row.grain.text("content") == Some("changed")).unwrap();
+    session.hold(&held.content_address, "case 12").unwrap();
+    let report = erase_agent(session, &agent, "the agent asked", None).unwrap();
+    assert_eq!(report.files, 3);
+    assert_eq!(report.kept.len(), 1, "{report:#?}");
+    assert_eq!(report.kept[0].address, held.content_address.to_string());
+    assert_eq!(report.erased["event"], 2);
+    assert_eq!(stored_document(session, &agent).unwrap(), None);
+    let stats = session.store().stats().unwrap();
+    assert_eq!((stats.grains, stats.side_blobs), (1, 0), "{stats:?}");
+    session.lift_hold(&held.content_address, "closed", None).unwrap();
+    let report = erase_agent(session, &agent, "the agent asked", None).unwrap();
+    assert!(report.kept.is_empty());
+    assert_eq!(session.store().stats().unwrap().grains, 0);
+}
+
+#[test]
+fn a_vault_that_is_rotated_in_the_store_leaves_its_old_keys_behind_only_if_asked() {
+    let key = VaultKey::from_wallet_key([0x11; 32]);
+    let agent = evm().wallet().clone();
+    for old in [OldVersions::Erase, OldVersions::Keep] {
+        let setup = Setup::new();
+        let session = &setup.session;
+        let mut vault = Vault::create(NOW).unwrap();
+        let note = |text: &str| {
+            NewItem::new(VaultType::Note, "codes", Secrets::of([("content", text)]).unwrap())
+        };
+        let one = vault.add(note("1"), &key, NOW).unwrap();
+        let two = vault.add(note("2"), &key, NOW).unwrap();
+        store_vault(session, &agent, &vault, old).unwrap();
+        let blobs = session.store().stats().unwrap().side_blobs;
+        let mut vault = stored_vault(session, &agent).unwrap().unwrap();
+        vault.rotate(&key, &key, NOW).unwrap();
+        vault.remove(&two, NOW).unwrap();
+        let counts = store_vault(session, &agent, &vault, old).unwrap();
+        assert_eq!((counts.added, counts.replaced), (0, 2));
+        let stored = stored_vault(session, &agent).unwrap().unwrap();
+        assert_eq!(stored, vault);
+        assert!(stored.open(&one, &key).is_ok());
+        // Two versions of one item and of the header, and one of the other item; or one of each that is left.
+        let after = session.store().stats().unwrap().side_blobs;
+        let expected = match old {
+            OldVersions::Keep => blobs + 2,
+            OldVersions::Erase => blobs - 1,
+        };
+        assert_eq!(after, expected);
+        assert_eq!(session.store().verify(true).unwrap().problems, []);
+        let (exported, _) = export_document(session, &plain(ExportType::Backup), &evm()).unwrap();
+        let exported = Vault::from_value(exported.layer(Layer::Vault).unwrap().clone()).unwrap();
+        assert!(exported.open(&one, &key).is_ok());
     }
 }

@@ -143,6 +143,9 @@ fn members_that_nobody_knows_go_with_what_was_redacted() {
     let mut layers = full_layers();
     layers["taskHistory"]["recentTasks"][0]["x_notes"] = json!("the ledger is false");
     layers["memory"]["shortTerm"]["x_raw"] = json!("the ledger is false");
+    layers["memory"]["x.dreams"] = json!({"of": "the ledger"});
+    layers["memory"]["episodic"]["x_log"] = json!(["the ledger"]);
+    layers["taskHistory"]["x_board"] = json!("the ledger");
     let mut document = Document::from_value(envelope("full", layers)).unwrap();
     let manifest = document.redact(&options(), None).unwrap();
     assert!(!document.canonical().unwrap().contains("ledger"));

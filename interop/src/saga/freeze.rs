@@ -84,7 +84,12 @@ pub fn freeze(session: &Session, agent: &Wallet, confirmation: &str) -> Result<(
 /// # Errors
 /// Those of [`Session::write_rows`].
 pub fn unfreeze(session: &Session, agent: &Wallet) -> Result<()> {
-    AgentStore::new(session, agent).set_mark(STATUS, None::<&TransferStatus>)
+    clear(&AgentStore::new(session, agent))
+}
+
+/// Forgets where an agent is in a transfer.
+pub(super) fn clear(store: &AgentStore<'_>) -> Result<()> {
+    store.set_mark(STATUS, None::<&TransferStatus>)
 }
 
 /// Notes that a document for a transfer was exported.

@@ -6,11 +6,12 @@
 //! | wallets and their keys | [`Wallet`], [`Signer`], [`WalletKey`], [`verify_signature`] |
 //! | containers: a document with its files | [`Container`], [`write_container`] |
 //! | encrypted layers | [`Document::encrypt`], [`BoxKey`], [`Recipient`] |
-//! | credentials | [`Vault`], [`VaultKey`], [`Secrets`] |
+//! | credentials | [`Vault`], [`VaultKey`], [`Secrets`], [`stored_vault`], [`store_vault`] |
 //! | what an organization keeps | [`Document::redact`], [`Classifications`], [`Manifest`] |
 //! | who agreed to what | [`Consent`], [`TransferConsents`], [`consent_message`] |
 //! | a store | [`import_document`], [`import_container`], [`export_document`], [`export_container`], [`stored_document`] |
 //! | clones | [`Document::to_clone`] |
+//! | the end of a consent, and of an agent | [`withdraw_consent`], [`erase_agent`] |
 //! | transfers | [`transfer_status`], [`freeze`], [`unfreeze`] |
 //!
 //! Redact, then encrypt, then sign: a signature is over what is written.
@@ -23,10 +24,12 @@ mod consent;
 mod container;
 mod document;
 mod encrypt;
+mod erase;
 mod export;
 mod finding;
 mod freeze;
 mod import;
+mod keep_vault;
 mod kinds;
 mod manifest;
 mod map;
@@ -41,6 +44,7 @@ mod time;
 mod validate;
 mod vault;
 mod wallet;
+mod withdraw;
 
 pub use boxes::{BoxKey, BoxPublicKey};
 pub use classify::{Classification, Classifications, ItemType};
@@ -49,10 +53,12 @@ pub use consent::{Consent, Operation, TransferConsents, TransferKind, consent_me
 pub use container::{Container, ContainerFile, ContainerReport, ContainerVerdict, write_container};
 pub use document::{Document, MAX_DOCUMENT_BYTES};
 pub use encrypt::Recipient;
+pub use erase::{ErasureReport, KeptItem, erase_agent};
 pub use export::{ExportOptions, ExportReport, export_container, export_document, stored_document};
 pub use finding::{Finding, Level};
 pub use freeze::{TransferStatus, freeze, transfer_status, unfreeze};
 pub use import::{ImportOptions, ImportReport, import_container, import_document};
+pub use keep_vault::{OldVersions, store_vault, stored_vault};
 pub use kinds::{ExportType, Layer};
 pub use manifest::{Manifest, ManifestEntry, RedactionAction};
 pub use redact::{REDACTED_TEXT, RedactOptions};
@@ -62,3 +68,4 @@ pub use store::Counts;
 pub use validate::{Validation, Verdict};
 pub use vault::{Grant, LostWrap, NewItem, Permission, Secrets, Vault, VaultKey, VaultType};
 pub use wallet::Wallet;
+pub use withdraw::withdraw_consent;

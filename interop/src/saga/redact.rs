@@ -168,6 +168,15 @@ const KEPT: [Kept; 6] = [
     },
 ];
 
+/// The members that are known of what holds classified items. Others could hold anything, and go unless the organization
+/// decided otherwise of their path.
+const KNOWN: [(&str, &[&str]); 4] = [
+    ("memory", &["shortTerm", "longTerm", "episodic", "semantic", "procedural"]),
+    ("memory.episodic", &["events", "maxEvents", "encrypted"]),
+    ("memory.procedural", &["workflows", "encrypted"]),
+    ("taskHistory", &["summary", "recentTasks", "recentTasksLimit", "artifacts"]),
+];
+
 /// Members of an item that say how it is classified.
 const CLASSIFYING: [&str; 4] = ["classification", "classifiedBy", "classifiedAt", "policyRule"];
 
@@ -250,6 +259,7 @@ struct Redaction<'o> {
 impl Redaction<'_> {
     fn run(&mut self, layers: &mut Value) {
         self.encrypted_layers(layers);
+        self.unknown_parts(layers);
         let tasks = at_path(layers, "taskHistory.recentTasks");
         let classes = TaskClasses::of(tasks, &self.options.classifications);
         for list in &LISTS {
@@ -279,6 +289,30 @@ impl Redaction<'_> {
                 remove_at(layers, path);
                 let class = decided.unwrap_or(Classification::OrgInternal);
                 self.note(item_type, path, RedactionAction::Removed, class, &[]);
+            }
+        }
+    }
+
+    /// Takes out the parts of layers that nobody knows.
+    fn unknown_parts(&mut self, layers: &mut Value) {
+        for (path, known) in KNOWN {
+            let Some(part) = at_path(layers, path).filter(|part| !is_encrypted(part)) else {
+                continue;
+            };
+            let Some(members) = part.as_object() else { continue };
+            let is_known = |name: &str| known.contains(&name) || CLASSIFYING.contains(&name);
+            let unknown: Vec<_> = members
+                .keys()
+                .filter(|name| !is_known(name))
+                .map(|name| format!("{path}.{name}"))
+                .collect();
+            for at in unknown {
+                let decided = self.options.classifications.of(ItemType::MemoryLayer, &at);
+                let class = decided.unwrap_or(Classification::OrgInternal);
+                if is_of_organization(class) {
+                    remove_member(layers, path, at.strip_prefix(path).unwrap_or_default());
+                    self.note(ItemType::MemoryLayer, &at, RedactionAction::Removed, class, &[]);
+                }
             }
         }
     }
@@ -436,6 +470,14 @@ fn replace(
 
 fn owned(names: Vec<&'static str>) -> Vec<String> {
     names.into_iter().map(str::to_owned).collect()
+}
+
+/// Takes a member out of what is at a path; its name may have dots.
+fn remove_member(layers: &mut Value, path: &str, dotted: &str) {
+    let name = dotted.strip_prefix('.').unwrap_or(dotted);
+    if let Some(members) = at_path_mut(layers, path).and_then(Value::as_object_mut) {
+        members.remove(name);
+    }
 }
 
 /// Takes out what is at a path.

@@ -5,7 +5,7 @@ use std::io::{Cursor, Read};
 use serde_json::Value;
 
 use super::memory::{LongTerm, MemoryPlace, boxes_of, place_of};
-use super::{Export, ExportOptions, is_plain};
+use super::{Export, ExportOptions};
 use crate::error::Result;
 use crate::json;
 use crate::kept::Files;
@@ -59,6 +59,7 @@ pub(super) fn of<'f>(
 /// Returns `true` for a file that belongs to something in the document.
 fn goes_along(export: &Export<'_>, name: &str, options: &ExportOptions<'_>) -> bool {
     let document = &export.document;
+    let encrypts = |layer: &str| options.encrypt.iter().any(|path| path.starts_with(layer));
     let is_free = !options.crosses_organizations
         && options.redact.is_none()
         && options.layers.is_none()
@@ -70,15 +71,14 @@ fn goes_along(export: &Export<'_>, name: &str, options: &ExportOptions<'_>) -> b
             (MemoryPlace::Absent, stored) => is_free && stored == MemoryPlace::Absent,
             _ => true,
         },
-        name if name.starts_with(ARTIFACTS) => artifact_refers(document, name) || is_free,
+        // What is encrypted in the document is in no file in plain.
+        name if name.starts_with(ARTIFACTS) => {
+            !encrypts("taskHistory") && (artifact_refers(document, name) || is_free)
+        }
+        EPISODIC => is_free && !encrypts("memory"),
         // Nobody knows what else they hold.
-        _ => is_free && (name != EPISODIC || !is_encrypted_part(document, "memory.episodic")),
+        _ => is_free,
     }
-}
-
-fn is_encrypted_part(document: &Document, path: &str) -> bool {
-    let layers = document.get("layers");
-    layers.and_then(|layers| at_path(layers, path)).is_some() && !is_plain(document, path)
 }
 
 fn artifact_refers(document: &Document, name: &str) -> bool {

@@ -18,8 +18,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::container::{ContainerReport, write_container};
-use super::document::{Document, VERSION, at_path};
-use super::encrypt::{Recipient, is_encrypted};
+use super::document::{Document, VERSION};
+use super::encrypt::Recipient;
 use super::finding::Level;
 use super::freeze;
 use super::kinds::{ExportType, Layer};
@@ -310,12 +310,6 @@ impl<'s> Export<'s> {
             _ => Ok(()),
         }
     }
-}
-
-/// Returns `true` if a part of a document is there in plain.
-fn is_plain(document: &Document, path: &str) -> bool {
-    let layers = document.get("layers");
-    layers.and_then(|layers| at_path(layers, path)).is_some_and(|part| !is_encrypted(part))
 }
 
 /// The members of a document that an export writes anew.

@@ -25,7 +25,7 @@ use crate::error::Result;
 use crate::monitor::Monitor;
 
 pub(super) use consent::{CONSENT_KIND, is_withdrawal};
-pub(super) use files::{OWN_FORMAT, open as open_files};
+pub(super) use files::{FILES, OWN_FORMAT, open as open_files};
 
 /// The mark with the id of the document that was imported last.
 pub(super) const LATEST: &str = "latest";

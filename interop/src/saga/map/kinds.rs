@@ -102,6 +102,15 @@ pub(in crate::saga) const MANIFEST_KIND: Kind = Kind {
     target: Target::Typed(&MANIFEST),
 };
 
+/// The kind of items of a vault.
+pub(in crate::saga) const VAULT_ITEM: Kind = Kind {
+    name: "vault-item",
+    layer: Layer::Vault,
+    path: "items",
+    form: Form::List("itemId"),
+    target: Target::Secret,
+};
+
 /// The kind of consents, which are grains of their own.
 pub(in crate::saga) const fn consent_kind() -> Kind {
     state("consent", Layer::Identity, "", Form::Part)
@@ -124,13 +133,7 @@ pub(in crate::saga) const KINDS: [Kind; 16] = [
     state("organization", Layer::Relationships, "organization", Form::Part),
     typed("principal", Layer::Relationships, "principals", Form::List("walletAddress"), &PRINCIPAL),
     typed("peer", Layer::Relationships, "peers", Form::List("walletAddress"), &PEER),
-    Kind {
-        name: "vault-item",
-        layer: Layer::Vault,
-        path: "items",
-        form: Form::List("itemId"),
-        target: Target::Secret,
-    },
+    VAULT_ITEM,
 ];
 
 const fn state(name: &'static str, layer: Layer, path: &'static str, form: Form) -> Kind {

@@ -13,8 +13,8 @@ mod layer;
 use crate::kept::Profile;
 
 pub(super) use grain::{Origin, fields_of, item_of};
-pub(super) use kinds::{ENVELOPE, Kind, LAYER, MANIFEST_KIND, consent_kind};
-pub(super) use layer::{Item, Split, joined, split};
+pub(super) use kinds::{ENVELOPE, Kind, LAYER, MANIFEST_KIND, VAULT_ITEM, consent_kind};
+pub(super) use layer::{joined, split};
 
 /// The names under which SAGA keeps things.
 pub(super) const PROFILE: Profile = Profile::new("saga");

@@ -68,7 +68,11 @@ named! {
 /// assert_eq!(decided.of(ItemType::Task, "task_1"), Some(Classification::AgentPortable));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Classifications(BTreeMap<(ItemType, String), Classification>);
+pub struct Classifications {
+    decided: BTreeMap<(ItemType, String), Classification>,
+    /// What became of disputes, which stands in the manifest.
+    disputes: BTreeMap<(ItemType, String), String>,
+}
 
 impl Classifications {
     /// Decides of an item.
@@ -78,13 +82,28 @@ impl Classifications {
         id: impl Into<String>,
         classification: Classification,
     ) {
-        self.0.insert((item_type, id.into()), classification);
+        self.decided.insert((item_type, id.into()), classification);
     }
 
     /// What was decided of an item.
     #[must_use]
     pub fn of(&self, item_type: ItemType, id: &str) -> Option<Classification> {
-        self.0.get(&(item_type, id.to_owned())).copied()
+        self.decided.get(&(item_type, id.to_owned())).copied()
+    }
+
+    /// All that was decided.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ItemType, &str, Classification)> {
+        self.decided.iter().map(|((item_type, id), class)| (*item_type, id.as_str(), *class))
+    }
+
+    /// Notes what became of a dispute about an item.
+    pub(super) fn set_dispute(&mut self, item_type: ItemType, id: &str, status: &str) {
+        self.disputes.insert((item_type, id.to_owned()), status.to_owned());
+    }
+
+    /// What became of a dispute about an item.
+    pub(super) fn dispute_of(&self, item_type: ItemType, id: &str) -> Option<String> {
+        self.disputes.get(&(item_type, id.to_owned())).cloned()
     }
 }
 

@@ -12,6 +12,7 @@
 //! | a store | [`import_document`], [`import_container`], [`export_document`], [`export_container`], [`stored_document`] |
 //! | clones | [`Document::to_clone`] |
 //! | the end of a consent, and of an agent | [`withdraw_consent`], [`erase_agent`] |
+//! | exits | [`begin_exit`], [`dispute`], [`resolve_dispute`], [`finalize_exit`] |
 //! | transfers | [`transfer_status`], [`freeze`], [`unfreeze`] |
 //!
 //! Redact, then encrypt, then sign: a signature is over what is written.
@@ -25,6 +26,7 @@ mod container;
 mod document;
 mod encrypt;
 mod erase;
+mod exit;
 mod export;
 mod finding;
 mod freeze;
@@ -41,6 +43,7 @@ mod sign;
 mod signature;
 mod store;
 mod time;
+mod transfer_consent;
 mod validate;
 mod vault;
 mod wallet;
@@ -49,11 +52,15 @@ mod withdraw;
 pub use boxes::{BoxKey, BoxPublicKey};
 pub use classify::{Classification, Classifications, ItemType};
 pub use clone::{CloneOptions, CloneReport};
-pub use consent::{Consent, Operation, TransferConsents, TransferKind, consent_message};
+pub use consent::{Consent, Operation, consent_message};
 pub use container::{Container, ContainerFile, ContainerReport, ContainerVerdict, write_container};
 pub use document::{Document, MAX_DOCUMENT_BYTES};
 pub use encrypt::Recipient;
 pub use erase::{ErasureReport, KeptItem, erase_agent};
+pub use exit::{
+    Dispute, DisputeDecision, DisputeStatus, ExitKind, ExitOptions, ExitPreview, FinalizeOptions,
+    begin_exit, cancel_exit, dispute, exit_preview, finalize_exit, resolve_dispute,
+};
 pub use export::{ExportOptions, ExportReport, export_container, export_document, stored_document};
 pub use finding::{Finding, Level};
 pub use freeze::{TransferStatus, freeze, transfer_status, unfreeze};
@@ -61,10 +68,11 @@ pub use import::{ImportOptions, ImportReport, import_container, import_document}
 pub use keep_vault::{OldVersions, store_vault, stored_vault};
 pub use kinds::{ExportType, Layer};
 pub use manifest::{Manifest, ManifestEntry, RedactionAction};
-pub use redact::{REDACTED_TEXT, RedactOptions};
+pub use redact::{ClassifiedItem, REDACTED_TEXT, RedactOptions};
 pub use sign::{Signer, WalletKey, verify_signature};
 pub use signature::SignatureVerdict;
 pub use store::Counts;
+pub use transfer_consent::{TransferConsents, TransferKind};
 pub use validate::{Validation, Verdict};
 pub use vault::{Grant, LostWrap, NewItem, Permission, Secrets, Vault, VaultKey, VaultType};
 pub use wallet::Wallet;

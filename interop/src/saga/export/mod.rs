@@ -37,7 +37,7 @@ pub use stored::stored_document;
 /// The long-term memory, which is encrypted unless its owner says otherwise.
 const LONG_TERM: &str = "memory.longTerm";
 /// The system prompt, which crosses no organization in plain.
-const SYSTEM_PROMPT: &str = "cognitive.systemPrompt";
+pub(super) const SYSTEM_PROMPT: &str = "cognitive.systemPrompt";
 
 /// Options of [`export_document`] and [`export_container`].
 #[derive(Default)]
@@ -310,6 +310,25 @@ impl<'s> Export<'s> {
             _ => Ok(()),
         }
     }
+}
+
+/// All that the store has of an agent, as a document that is not signed.
+///
+/// # Errors
+/// `ERR_NOT_FOUND`; those of [`AgentStore::find`].
+pub(super) fn agent_document(store: &AgentStore<'_>, now: EpochMs) -> Result<Document> {
+    let options = ExportOptions::default();
+    let (layers, _) = checks::layers(store, ExportType::Full, &options, now)?;
+    let layers = stored::gather(store, &layers)?.layers;
+    let mut members = stored::kept_members(store, &layers, ExportType::Full, &options)?;
+    let fixed = json!({
+        "$schema": SCHEMA_URL, "sagaVersion": VERSION, "documentId": "saga_preview",
+        "exportedAt": time::written(now), "exportType": ExportType::Full.name(), "layers": layers,
+    });
+    if let Value::Object(fixed) = fixed {
+        members.extend(fixed);
+    }
+    Document::from_value(Value::Object(members))
 }
 
 /// The members of a document that an export writes anew.

@@ -118,7 +118,7 @@ impl Vault {
             match self.key_of(recipient, id) {
                 Some(to) => wraps.push(wrapped_for(&dek, recipient, &to)?),
                 None => {
-                    lost.push(LostWrap { item: id.to_owned(), recipient: recipient.to_owned() })
+                    lost.push(LostWrap { item: id.to_owned(), recipient: recipient.to_owned() });
                 }
             }
         }

@@ -1,7 +1,5 @@
 //! Documents and keys that the tests of SAGA share.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
 use grainstore::EpochMs;
 use grainstore_interop::saga::{BoxKey, Document, WalletKey};
 use serde_json::{Value, json};

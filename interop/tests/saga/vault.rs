@@ -1,13 +1,11 @@
 //! The vault, encrypted layers: opened by whom they are for, and by nobody else.
 
-mod saga_support;
-
+use crate::support::*;
 use grainstore::EpochMs;
 use grainstore_interop::saga::{
     BoxKey, BoxPublicKey, Document, Grant, Level, NewItem, Permission, Recipient, Secrets, Vault,
     VaultKey, VaultType,
 };
-use saga_support::*;
 use serde_json::{Value, json};
 
 const SECRET: &str = "open sesame 4711";

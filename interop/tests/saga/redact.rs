@@ -1,14 +1,12 @@
 //! Redaction and consent: what leaves an organization, and who agreed.
 
-mod saga_support;
-
+use crate::support::*;
 use grainstore::EpochMs;
 use grainstore_interop::saga::{
     Classification, CloneOptions, Consent, Document, ItemType, Layer, Level, NewItem, Operation,
     REDACTED_TEXT, RedactOptions, RedactionAction, Secrets, Signer, TransferConsents, TransferKind,
     Vault, VaultKey, VaultType, Wallet, consent_message,
 };
-use saga_support::*;
 use serde_json::{Value, json};
 
 fn options() -> RedactOptions {

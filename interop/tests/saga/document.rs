@@ -1,12 +1,10 @@
 //! Documents of SAGA: their canonical form, their signatures, their validation.
 
-mod saga_support;
-
+use crate::support::*;
 use grainstore_interop::json;
 use grainstore_interop::saga::{
     Document, Level, SignatureVerdict, Signer, Verdict, Wallet, verify_signature,
 };
-use saga_support::*;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

@@ -1,16 +1,15 @@
 //! Containers: what is written is read, and what was changed is refused.
 
-mod saga_support;
-
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
+use crate::support::*;
+use grainstore::ContentAddress;
 use grainstore_interop::archive::{Archive, ArchiveWriter, Limits};
 use grainstore_interop::saga::{
     Container, ContainerFile, ContainerVerdict, Document, SignatureVerdict, Signer, write_container,
 };
-use saga_support::*;
 use serde_json::{Value, json};
 
 fn document() -> Document {
@@ -161,7 +160,7 @@ fn a_signature_of_something_else_is_told() {
     // A list of checksums that fits the change does not help: the signature is over the list too.
     let listed_again = changed(|entries| {
         *bytes_of(entries, "artifacts/a.txt") = b"other".to_vec();
-        let sum = format!("sha256:{}", grainstore::ContentAddress::of(b"other"));
+        let sum = format!("sha256:{}", ContentAddress::of(b"other"));
         let meta = bytes_of(entries, "META");
         let mut value: Value = serde_json::from_slice(meta).unwrap();
         value["checksums"]["artifacts/a.txt"] = json!(sum);
@@ -178,7 +177,7 @@ fn a_signature_in_json_is_integrity_at_most_unless_it_is_over_the_hash() {
             .filter(|(name, _)| name != "SIGNATURE")
             .flat_map(|(_, b)| b.clone())
             .collect();
-        format!("sha256:{}", grainstore::ContentAddress::of(&all))
+        format!("sha256:{}", ContentAddress::of(&all))
     };
     let with = |hash: fn(String) -> String, signed: fn(String) -> String| {
         changed(|entries| {

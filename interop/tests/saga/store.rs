@@ -1,9 +1,8 @@
 //! SAGA in a store: what goes in comes out, and what is refused leaves nothing.
 
-mod saga_support;
-
 use std::path::Path;
 
+use crate::support::*;
 use grainstore::prelude::*;
 use grainstore::{EpochMs, ManualClock};
 use grainstore_interop::json;
@@ -13,7 +12,6 @@ use grainstore_interop::saga::{
     stored_document,
 };
 use proptest::prelude::*;
-use saga_support::*;
 use serde_json::{Map, Value, json};
 
 /// A store of which the time is [`NOW`].

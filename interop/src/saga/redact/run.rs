@@ -1,263 +1,31 @@
-//! Redaction: what an organization keeps when an agent leaves is replaced or taken out, and every change is noted.
-//!
-//! Identity, persona, parameters, semantic memory, skills, environment and vault are the agent's own, and are not touched.
+//! A redaction under way: the layers are changed, and every change is noted.
 
-use grainstore::EpochMs;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::classify::{Classification, Classifications, ItemType, TaskClasses, said};
-use super::document::{Document, at_path, at_path_mut};
-use super::encrypt::is_encrypted;
-use super::manifest::{Manifest, ManifestEntry, RedactionAction};
-use super::shape::item_path;
-use super::sign::Signer;
-use crate::error::Result;
-
-/// What stands in the place of a text that was redacted.
-pub const REDACTED_TEXT: &str = "[Redacted \u{2014} org-internal]";
-/// What stands in the place of the name of an organization.
-const REDACTED_NAME: &str = "[redacted]";
-
-/// How a document is redacted: [`Document::redact`].
-#[derive(Debug, Clone)]
-pub struct RedactOptions {
-    /// The id of the organization: of tasks, and in `byOrganization`.
-    pub organization: String,
-    /// Why: `organizational-exit` or `cross-org-transfer`, or another reason.
-    pub reason: String,
-    /// When.
-    pub at: EpochMs,
-    /// What was decided of single items.
-    pub classifications: Classifications,
-}
-
-/// Where the classified items of a document are, and what is replaced in them.
-struct ItemList {
-    item_type: ItemType,
-    path: &'static str,
-    id: &'static str,
-    redact: fn(&mut Map<String, Value>) -> Vec<&'static str>,
-}
-
-const LISTS: [ItemList; 4] = [
-    ItemList {
-        item_type: ItemType::Task,
-        path: "taskHistory.recentTasks",
-        id: "taskId",
-        redact: |task| {
-            let mut fields = replace(task, &["title", "summary"], &Value::from(REDACTED_TEXT));
-            fields.extend(replace(task, &["organizationId"], &Value::from(REDACTED_NAME)));
-            fields
-        },
-    },
-    ItemList {
-        item_type: ItemType::EpisodicEvent,
-        path: "memory.episodic.events",
-        id: "eventId",
-        redact: |event| replace(event, &["summary", "learnings"], &Value::from(REDACTED_TEXT)),
-    },
-    ItemList {
-        item_type: ItemType::Workflow,
-        path: "memory.procedural.workflows",
-        id: "name",
-        redact: |workflow| {
-            let mut fields = replace(workflow, &["description"], &Value::from(REDACTED_TEXT));
-            fields.extend(replace(workflow, &["steps"], &json!([REDACTED_TEXT])));
-            fields
-        },
-    },
-    ItemList {
-        item_type: ItemType::Artifact,
-        path: "taskHistory.artifacts",
-        id: "artifactId",
-        redact: |artifact| {
-            let mut fields = replace(artifact, &["name"], &Value::from(REDACTED_TEXT));
-            fields.extend(artifact.remove("storageRef").map(|_| "storageRef"));
-            fields
-        },
-    },
-];
-
-/// A part of a layer that is classified as a whole.
-struct Part {
-    item_type: ItemType,
-    path: &'static str,
-    default: Classification,
-    redact: fn(&mut Map<String, Value>) -> Vec<&'static str>,
-}
-
-const PARTS: [Part; 3] = [
-    Part {
-        item_type: ItemType::SystemPrompt,
-        path: "cognitive.systemPrompt",
-        default: Classification::OrgConfidential,
-        redact: |prompt| replace(prompt, &["content"], &Value::from(REDACTED_TEXT)),
-    },
-    Part {
-        item_type: ItemType::MemoryLayer,
-        path: "memory.shortTerm",
-        default: Classification::OrgInternal,
-        redact: |memory| replace(memory, &["content"], &Value::from(REDACTED_TEXT)),
-    },
-    Part {
-        item_type: ItemType::MemoryLayer,
-        path: "memory.longTerm",
-        default: Classification::OrgInternal,
-        redact: |memory| memory.remove("storageRef").map(|_| "storageRef").into_iter().collect(),
-    },
-];
-
-/// Members that describe the classification of an item, or of its kind, and hold no content. All other members that are
-/// not known could hold what was redacted, and go with it.
-struct Kept {
-    item_type: ItemType,
-    members: &'static [&'static str],
-}
-
-/// The members of a redacted item that stay. What is not listed is taken out, since nobody knows what it tells.
-const KEPT: [Kept; 6] = [
-    Kept {
-        item_type: ItemType::Task,
-        members: &[
-            "taskId",
-            "title",
-            "status",
-            "outcome",
-            "skillTags",
-            "completedAt",
-            "organizationId",
-            "artifactRefs",
-            "durationSeconds",
-            "summary",
-        ],
-    },
-    Kept {
-        item_type: ItemType::EpisodicEvent,
-        members: &[
-            "eventId",
-            "type",
-            "timestamp",
-            "summary",
-            "learnings",
-            "linkedTaskId",
-            "significance",
-        ],
-    },
-    Kept {
-        item_type: ItemType::Workflow,
-        members: &["name", "description", "steps", "learnedFrom"],
-    },
-    Kept {
-        item_type: ItemType::Artifact,
-        members: &["artifactId", "type", "name", "createdAt", "linkedTaskId"],
-    },
-    Kept { item_type: ItemType::SystemPrompt, members: &["format", "content", "encrypted"] },
-    Kept {
-        item_type: ItemType::MemoryLayer,
-        members: &[
-            "type",
-            "maxTokens",
-            "snapshotAt",
-            "content",
-            "embeddingModel",
-            "dimensions",
-            "vectorCount",
-            "format",
-            "encrypted",
-        ],
-    },
-];
-
-/// The members that are known of what holds classified items. Others could hold anything, and go unless the organization
-/// decided otherwise of their path.
-const KNOWN: [(&str, &[&str]); 4] = [
-    ("memory", &["shortTerm", "longTerm", "episodic", "semantic", "procedural"]),
-    ("memory.episodic", &["events", "maxEvents", "encrypted"]),
-    ("memory.procedural", &["workflows", "encrypted"]),
-    ("taskHistory", &["summary", "recentTasks", "recentTasksLimit", "artifacts"]),
-];
-
-/// Members of an item that say how it is classified.
-const CLASSIFYING: [&str; 4] = ["classification", "classifiedBy", "classifiedAt", "policyRule"];
-
-impl Document {
-    /// Takes out what is the organization's, notes it in `privacy.redactedFields` and in a manifest that the organization
-    /// signs, and returns the manifest. Redact before you encrypt, and encrypt before you sign.
-    ///
-    /// What is encrypted cannot be redacted within: it is left as it is if it would stay, and else taken out as a whole.
-    ///
-    /// ```
-    /// use grainstore::EpochMs;
-    /// use grainstore_interop::saga::{Document, RedactOptions, RedactionAction, REDACTED_TEXT};
-    ///
-    /// let mut document = Document::parse(
-    ///     br#"{"sagaVersion": "1.0", "documentId": "saga_a1", "layers": {"taskHistory": {"recentTasks": [
-    ///         {"taskId": "t1", "status": "completed", "title": "Move the ledger"},
-    ///         {"taskId": "t2", "status": "failed", "title": "Secret", "classification": "org-confidential"}]}}}"#,
-    /// )?;
-    /// let options = RedactOptions {
-    ///     organization: "company_a".into(), reason: "organizational-exit".into(),
-    ///     at: EpochMs::new(1_774_000_800_000), classifications: Default::default(),
-    /// };
-    /// let manifest = document.redact(&options, None)?;
-    /// assert_eq!(manifest.entries[0].action, RedactionAction::Redacted);
-    /// assert_eq!(manifest.entries[1].action, RedactionAction::Removed);
-    /// let text = document.canonical()?;
-    /// assert!(text.contains(REDACTED_TEXT) && !text.contains("ledger") && !text.contains("Secret"));
-    /// # Ok::<(), grainstore_interop::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The errors of the signer.
-    pub fn redact(
-        &mut self,
-        options: &RedactOptions,
-        signer: Option<&dyn Signer>,
-    ) -> Result<Manifest> {
-        let mut redaction = Redaction { options, entries: Vec::new(), paths: Vec::new() };
-        if let Some(layers) = self.layers_mut() {
-            let mut value = Value::Object(std::mem::take(layers));
-            redaction.run(&mut value);
-            if let Value::Object(redacted) = value {
-                *layers = redacted;
-            }
-        }
-        let Redaction { entries, paths, .. } = redaction;
-        self.note_redacted(&paths);
-        let manifest = Manifest {
-            applied_at: options.at,
-            applied_by: options.organization.clone(),
-            reason: options.reason.clone(),
-            entries,
-        };
-        let value = manifest.to_value(self.id(), signer)?;
-        self.members_mut().insert("redactionManifest".to_owned(), value);
-        Ok(manifest)
-    }
-
-    fn note_redacted(&mut self, paths: &[String]) {
-        if paths.is_empty() {
-            return;
-        }
-        let privacy = self.members_mut().entry("privacy").or_insert_with(|| json!({}));
-        let Some(privacy) = privacy.as_object_mut() else { return };
-        let list = privacy.entry("redactedFields").or_insert_with(|| json!([]));
-        if let Some(list) = list.as_array_mut() {
-            list.extend(paths.iter().map(|path| Value::from(path.as_str())));
-        }
-    }
-}
+use super::RedactOptions;
+use super::table::{
+    CLASSIFYING, ItemList, KEPT, KNOWN, LISTS, PARTS, Part, REDACTED_NAME, replace,
+};
+use crate::saga::classify::{Classification, ItemType, TaskClasses, said};
+use crate::saga::document::{at_path, at_path_mut};
+use crate::saga::encrypt::is_encrypted;
+use crate::saga::manifest::{ManifestEntry, RedactionAction};
+use crate::saga::shape::item_path;
 
 /// A redaction under way.
-struct Redaction<'o> {
+pub(super) struct Redaction<'o> {
     options: &'o RedactOptions,
-    entries: Vec<ManifestEntry>,
+    pub(super) entries: Vec<ManifestEntry>,
     /// The paths of the fields that were replaced.
-    paths: Vec<String>,
+    pub(super) paths: Vec<String>,
 }
 
-impl Redaction<'_> {
-    fn run(&mut self, layers: &mut Value) {
+impl<'o> Redaction<'o> {
+    pub(super) fn new(options: &'o RedactOptions) -> Self {
+        Self { options, entries: Vec::new(), paths: Vec::new() }
+    }
+
+    pub(super) fn run(&mut self, layers: &mut Value) {
         self.encrypted_layers(layers);
         self.unknown_parts(layers);
         let tasks = at_path(layers, "taskHistory.recentTasks");
@@ -424,7 +192,7 @@ impl Redaction<'_> {
             action,
             classification,
             fields_affected: fields.to_vec(),
-            dispute_status: None,
+            dispute_status: self.options.classifications.dispute_of(item_type, id),
         });
     }
 }
@@ -450,22 +218,6 @@ fn redact_item(
         fields.push(name);
     }
     fields
-}
-
-/// Replaces the members that are there. Returns their names.
-fn replace(
-    members: &mut Map<String, Value>,
-    names: &[&'static str],
-    by: &Value,
-) -> Vec<&'static str> {
-    let mut replaced = Vec::new();
-    for name in names {
-        if let Some(member) = members.get_mut(*name) {
-            *member = by.clone();
-            replaced.push(*name);
-        }
-    }
-    replaced
 }
 
 fn owned(names: Vec<&'static str>) -> Vec<String> {

@@ -1,10 +1,9 @@
 //! Exports that leave the organization: consent, redaction, encryption, containers with files and grains.
 
-mod saga_support;
-
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::support::*;
 use grainstore::prelude::*;
 use grainstore::{EpochMs, ManualClock};
 use grainstore_interop::archive::{Archive, ArchiveWriter, Limits};
@@ -16,7 +15,6 @@ use grainstore_interop::saga::{
     export_container, export_document, freeze, import_container, import_document, store_vault,
     stored_document, stored_vault, transfer_status, unfreeze, withdraw_consent, write_container,
 };
-use saga_support::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -27,19 +25,19 @@ fn open(dir: &Path) -> (Session, Arc<ManualClock>) {
     (store.session(SessionOptions::default()), clock)
 }
 
-struct Setup {
-    dir: tempfile::TempDir,
-    session: Session,
-    clock: Arc<ManualClock>,
+pub(crate) struct Setup {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) session: Session,
+    pub(crate) clock: Arc<ManualClock>,
 }
 
 impl Setup {
     /// A store with the full document, an artifact, and an opaque long-term memory.
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (session, clock) = open(&dir.path().join("store"));
         let mut layers = full_layers();
-        let sum = |bytes: &[u8]| format!("sha256:{}", grainstore::ContentAddress::of(bytes));
+        let sum = |bytes: &[u8]| format!("sha256:{}", ContentAddress::of(bytes));
         layers["taskHistory"]["artifacts"][0]["storageRef"] =
             json!({"type": "inline", "ref": "artifacts/auth.ts", "checksum": sum(ARTIFACT)});
         layers["memory"]["longTerm"] = json!({
@@ -59,7 +57,7 @@ impl Setup {
         Self { dir, session, clock }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
@@ -106,7 +104,7 @@ fn redact() -> RedactOptions {
     }
 }
 
-fn recipient() -> Recipient {
+pub(crate) fn recipient() -> Recipient {
     Recipient { address: Some("0xacme".into()), ..Recipient::new(box_key().public_key()) }
 }
 
@@ -339,7 +337,7 @@ fn a_damaged_memory_is_refused_before_anything_is_written() {
     // Everything else is as it should be: checksums and signatures are made anew.
     let mut document = container.document().to_value();
     document["layers"]["memory"]["longTerm"]["storageRef"]["checksum"] =
-        json!(format!("sha256:{}", grainstore::ContentAddress::of(&file)));
+        json!(format!("sha256:{}", ContentAddress::of(&file)));
     let document = signed(document, &evm());
     let path = setup.path("damaged.saga");
     let files = vec![ContainerFile::new("memory/longterm.bin", &file[..])];
@@ -373,7 +371,7 @@ fn a_container_that_is_not_signed_over_its_content_is_refused_unless_allowed() {
         .flat_map(|(_, b)| b.clone())
         .collect();
     let signature = json!({
-        "contentHash": format!("sha256:{}", grainstore::ContentAddress::of(&content)),
+        "contentHash": format!("sha256:{}", ContentAddress::of(&content)),
         "sig": evm().sign(b"something").unwrap(), "walletAddress": EVM_ADDRESS, "chain": "eip155:8453",
     });
     let path = setup.path("other.saga");

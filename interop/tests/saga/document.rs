@@ -102,8 +102,16 @@ fn wrong_signatures_are_refused() {
     let wallet = Wallet::new("eip155:8453", EVM_ADDRESS).unwrap();
     let of_another = other_evm().sign(b"m").unwrap();
     let own = evm().sign(b"m").unwrap();
-    for sig in ["", "0x", "0x00", &own[2..], &format!("{own}00"), &own[..130], &of_another, "0xzz"]
-    {
+    for sig in [
+        "",
+        "0x",
+        "0x00",
+        own.trim_start_matches("0x"),
+        &format!("{own}00"),
+        own.get(..130).unwrap(),
+        &of_another,
+        "0xzz",
+    ] {
         let refused = verify_signature(&wallet, b"m", sig).unwrap_err();
         assert_eq!(refused.code(), "ERR_SIGNATURE", "{sig}");
     }

@@ -21,7 +21,9 @@ use std::sync::Arc;
 fn open(dir: &Path) -> (Session, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::following());
     clock.set(NOW);
-    let store = Store::open(dir, &OpenOptions::new().create(true).clock(clock.clone())).unwrap();
+    let store =
+        Store::open(dir, &OpenOptions::new().create(true).clock(Arc::<ManualClock>::clone(&clock)))
+            .unwrap();
     (store.session(SessionOptions::default()), clock)
 }
 

@@ -1,160 +1,30 @@
-//! What a store holds of an agent: the newest grain of each item, and writes of many items that are checked before the
-//! first of them.
-//!
-//! A row leads to the grain of each item. Knows what items are, and no document.
+//! Writes of many items: planned, which checks each of them, and then done.
 
 use std::collections::BTreeMap;
 
-use grainstore::format::{Map, Sensitivity, Value};
-use grainstore::{ContentAddress, ErrorKind, Grain, GrainState, Owner, RowChange, Session};
-use serde::{Deserialize, Serialize};
+use grainstore::format::{Map, Sensitivity};
+use grainstore::{ContentAddress, ErrorKind, Owner, RowChange};
+use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::map::{Kind, Origin, PROFILE, fields_of, item_of};
-use super::wallet::Wallet;
+use super::{AgentStore, HEADS, Head, key_of};
 use crate::error::{Error, Result};
 use crate::json;
-use crate::kept::{NewGrain, Rows, whole_fields};
+use crate::kept::NewGrain;
 use crate::monitor::Monitor;
+use crate::saga::map::{Kind, Origin, PROFILE, fields_of, item_of};
 
-/// The table of rows that lead to grains.
-const HEADS: u8 = 1;
-/// The table of marks: of the newest document, of transfers.
-const MARKS: u8 = 2;
-/// Most versions that are walked from a row to the newest.
-const MAX_STEPS: usize = 100_000;
 /// Most bytes of grains that are stored together; a whole import is one such batch.
 const MAX_BATCH_BYTES: usize = grainstore::limits::MAX_BATCH_BYTES;
 
-/// The grains of one agent.
-#[derive(Debug, Clone)]
-pub(super) struct AgentStore<'s> {
-    session: &'s Session,
-    wallet: Wallet,
-    rows: Rows<'s>,
-}
-
-/// A stored item.
-#[derive(Debug)]
-pub(super) struct StoredItem {
-    pub(super) address: ContentAddress,
-    pub(super) state: GrainState,
-    pub(super) fields: Map,
-}
-
-/// The row that leads to a grain.
-#[derive(Serialize, Deserialize)]
-struct Head {
-    #[serde(rename = "a")]
-    address: String,
-}
-
-impl StoredItem {
-    /// The kinds of items that were taken out of a layer.
-    pub(super) fn split(&self) -> Vec<String> {
-        let split = self.note("split").unwrap_or_default();
-        split.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
-    }
-
-    /// A note in the context of the grain.
-    pub(super) fn note(&self, name: &str) -> Option<&str> {
-        let context = self.fields.get("context").and_then(Value::as_map)?;
-        context.get(&PROFILE.key(name))?.as_str()
-    }
-}
-
-impl<'s> AgentStore<'s> {
-    pub(super) fn new(session: &'s Session, wallet: &Wallet) -> Self {
-        let rows = Rows::new(session, PROFILE.application(&wallet.to_string()));
-        Self { session, wallet: wallet.clone(), rows }
-    }
-
-    pub(super) fn session(&self) -> &'s Session {
-        self.session
-    }
-
-    pub(super) fn wallet(&self) -> &Wallet {
-        &self.wallet
-    }
-
-    /// The newest grain of an item; `None` if there is none, or it ended.
-    ///
-    /// # Errors
-    /// Those of [`Session::inspect`], such as `ERR_WITHDRAWN` once its consent is no longer valid.
-    pub(super) fn find(&self, kind: &Kind, id: &str) -> Result<Option<StoredItem>> {
-        let Some((address, state, grain)) = self.head(kind, id)? else { return Ok(None) };
-        let fields = whole_fields(self.session, PROFILE, &address, grain)?;
-        Ok(Some(StoredItem { address, state, fields }))
-    }
-
-    /// The newest grain of an item as it is, without what lies beside it.
-    fn head(&self, kind: &Kind, id: &str) -> Result<Option<(ContentAddress, GrainState, Grain)>> {
-        let Some(head) = self.rows.get::<Head>(HEADS, &key_of(kind, id))? else { return Ok(None) };
-        let mut address = head.address.parse::<ContentAddress>()?;
-        for _ in 0..MAX_STEPS {
-            let stored = self.session.inspect(&address)?;
-            match stored.state.superseded_by {
-                Some(newer) => address = newer,
-                None if stored.state.is_current() => {
-                    return Ok(Some((address, stored.state, stored.grain()?)));
-                }
-                None => return Ok(None),
-            }
-        }
-        Err(Error::corrupt(format!("the versions of {} have no end", kind.name)))
-    }
-
-    /// The value of an item.
-    ///
-    /// # Errors
-    /// Those of [`AgentStore::find`].
-    pub(super) fn read(&self, kind: &Kind, id: &str) -> Result<Option<Json>> {
-        match self.find(kind, id)? {
-            Some(stored) => item_of(kind, id, &stored.fields),
-            None => Ok(None),
-        }
-    }
-
-    /// Reads a mark.
-    ///
-    /// # Errors
-    /// Those of [`Session::row`].
-    pub(super) fn mark<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
-        self.rows.get(MARKS, name)
-    }
-
-    /// Writes a mark, or removes it.
-    ///
-    /// # Errors
-    /// Those of [`Session::write_rows`].
-    pub(super) fn set_mark(&self, name: &str, value: Option<&impl Serialize>) -> Result<()> {
-        let change = match value {
-            Some(value) => self.rows.put(MARKS, name, value, Owner::Store)?,
-            None => self.rows.remove(MARKS, name),
-        };
-        self.rows.write(vec![change])
-    }
-
-    /// Every grain that a row leads to, with its kind.
-    pub(super) fn heads(&self) -> Result<Vec<(String, ContentAddress)>> {
-        let mut found = Vec::new();
-        self.rows.each(HEADS, |key, head: Head| {
-            let kind = key.split('\0').next().unwrap_or_default();
-            found.push((kind.to_owned(), head.address.parse::<ContentAddress>()?));
-            Ok(())
-        })?;
-        Ok(found)
-    }
-}
-
 /// Writes of many items: first planned, which checks each, then done.
 #[derive(Debug)]
-pub(super) struct Plan<'s> {
+pub(in crate::saga) struct Plan<'s> {
     store: AgentStore<'s>,
     created: Vec<(NewGrain, String)>,
     replaced: Vec<(ContentAddress, NewGrain, String)>,
     bytes: usize,
-    pub(super) counts: Counts,
+    pub(in crate::saga) counts: Counts,
 }
 
 /// What became of the items of an import.
@@ -170,7 +40,7 @@ pub struct Counts {
 }
 
 impl<'s> Plan<'s> {
-    pub(super) fn new(store: AgentStore<'s>) -> Self {
+    pub(in crate::saga) fn new(store: AgentStore<'s>) -> Self {
         Self {
             store,
             created: Vec::new(),
@@ -181,7 +51,7 @@ impl<'s> Plan<'s> {
     }
 
     /// Where it is going to be written.
-    pub(super) fn store(&self) -> &AgentStore<'s> {
+    pub(in crate::saga) fn store(&self) -> &AgentStore<'s> {
         &self.store
     }
 
@@ -191,7 +61,7 @@ impl<'s> Plan<'s> {
     /// # Errors
     /// `ERR_INVALIDATION_DENIED` and the others of [`Session::supersede`], which names the item; `ERR_LIMIT` for more
     /// than can be stored together.
-    pub(super) fn add(
+    pub(in crate::saga) fn add(
         &mut self,
         kind: &Kind,
         id: &str,
@@ -227,7 +97,7 @@ impl<'s> Plan<'s> {
     ///
     /// # Errors
     /// Those of [`Plan::add`].
-    pub(super) fn add_fields(
+    pub(in crate::saga) fn add_fields(
         &mut self,
         key: &str,
         fields: Map,
@@ -270,7 +140,7 @@ impl<'s> Plan<'s> {
     }
 
     /// The newest grain under a key that this plan stores.
-    pub(super) fn planned(&self, key: &str) -> Option<ContentAddress> {
+    pub(in crate::saga) fn planned(&self, key: &str) -> Option<ContentAddress> {
         let created = self.created.iter().map(|(new, key)| (new, key));
         let replaced = self.replaced.iter().map(|(_, new, key)| (new, key));
         created.chain(replaced).find(|(_, of)| *of == key).map(|(new, _)| new.address())
@@ -281,7 +151,7 @@ impl<'s> Plan<'s> {
     ///
     /// # Errors
     /// Those of [`Session::put_batch`] and [`Session::supersede`].
-    pub(super) fn write(mut self, monitor: &Monitor<'_>) -> Result<Counts> {
+    pub(in crate::saga) fn write(mut self, monitor: &Monitor<'_>) -> Result<Counts> {
         let of = u64::try_from(self.created.len().saturating_add(self.replaced.len()))
             .unwrap_or(u64::MAX);
         monitor.step(0, of)?;
@@ -318,11 +188,6 @@ impl<'s> Plan<'s> {
         }
         Ok(self.counts)
     }
-}
-
-/// The key of an item's row.
-pub(super) fn key_of(kind: &Kind, id: &str) -> String {
-    format!("{}\0{id}", kind.name)
 }
 
 /// An item as it is told.

@@ -47,8 +47,9 @@ pub struct CloneReport {
 impl Document {
     /// Makes the document of a clone of this agent. It is not signed yet: the clone signs it ([`Document::sign`]).
     ///
-    /// The source must be signed, and is a snapshot: what the source learns later is not in it. Lineage names the source;
-    /// what stands for the source's own registration is left out; endorsements and proofs stay, and are of the source.
+    /// The source must be signed, and is a snapshot: what the source learns later is not in it. Lineage names the
+    /// source; what stands for the source's own registration is left out; endorsements and proofs stay, and are of the
+    /// source.
     ///
     /// ```
     /// use grainstore::EpochMs;
@@ -75,9 +76,9 @@ impl Document {
     /// ```
     ///
     /// # Errors
-    /// `ERR_CONFLICT` for the wallet of the source; `ERR_LIMIT` for a clone that is too deep; `ERR_SIGNATURE` if the source
-    /// is not signed; `ERR_POLICY` and those of a consent, if it is for another organization; `ERR_KEY` if the key is not
-    /// that of the source's vault; `ERR_SCHEMA`.
+    /// `ERR_CONFLICT` for the wallet of the source; `ERR_LIMIT` for a clone that is too deep; `ERR_SIGNATURE` if the
+    /// source is not signed; `ERR_POLICY` and those of a consent, if it is for another organization; `ERR_KEY` if the
+    /// key is not that of the source's vault; `ERR_SCHEMA`.
     pub fn to_clone(&self, options: &CloneOptions<'_>) -> Result<(Self, CloneReport)> {
         let source = self.wallet()?;
         self.verify().require(false)?;

@@ -15,7 +15,7 @@ use super::wallet::Wallet;
 use crate::error::{Error, Result};
 use crate::json;
 
-/// Most bytes of a document; `ERR_LIMIT` beyond.
+/// Most bytes of a [`Document`]; `ERR_LIMIT` beyond.
 pub const MAX_DOCUMENT_BYTES: usize = 16 << 20;
 
 /// The version of the standard that is written, and the major version that is read.

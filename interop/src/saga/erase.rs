@@ -12,7 +12,7 @@ use super::wallet::Wallet;
 use crate::error::{Error, Result};
 use crate::kept::{Documents, clamped};
 
-/// Something that an erasure left: [`ErasureReport`].
+/// Something that [`erase_agent`] left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct KeptItem {
@@ -57,8 +57,8 @@ pub struct ErasureReport {
 /// `keep_manifests` says why redaction manifests stay, which the standard permits; without it they are erased too.
 ///
 /// # Errors
-/// Those of [`Session::erase`], but the refusals of holds and retention. What was erased before stays erased; the same call
-/// again takes the rest.
+/// Those of [`Session::erase`], but the refusals of holds and retention. What was erased before stays erased; the same
+/// call again takes the rest.
 pub fn erase_agent(
     session: &Session,
     agent: &Wallet,

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Most findings that are kept of one document; the rest are counted.
 const MAX_FINDINGS: usize = 1000;
 
-/// How bad a [`Finding`] is.
+/// How bad a [`Finding`] of [`Document::validate`](super::Document::validate) is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -17,7 +17,7 @@ pub enum Level {
     Error,
 }
 
-/// Something that is wrong with a document, or unusual: of [`Validation`](super::Validation).
+/// Something that is wrong with a document, or unusual: of [`Document::validate`](super::Document::validate).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Finding {

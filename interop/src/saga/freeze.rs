@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 /// The mark.
 const STATUS: &str = "status";
 
-/// Where an agent is in a transfer.
+/// Where an agent is in a transfer: [`freeze`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "status")]
 #[non_exhaustive]
@@ -36,7 +36,7 @@ pub enum TransferStatus {
     },
 }
 
-/// Where an agent is in a transfer; `None` if it is in none.
+/// Where an agent is in a transfer; `None` if it is in none, or was unfrozen since. [`freeze`] ends one.
 ///
 /// # Errors
 /// Those of [`Session::row`].
@@ -79,7 +79,7 @@ pub fn freeze(session: &Session, agent: &Wallet, confirmation: &str) -> Result<(
     store.set_mark(STATUS, Some(&TransferStatus::Frozen { document_id, since, confirmation }))
 }
 
-/// Ends a transfer: one that failed, or that of an agent which comes back. It is active here again.
+/// Ends a transfer without [`freeze`]: one that failed, or that of an agent which comes back. It is active here again.
 ///
 /// # Errors
 /// Those of [`Session::write_rows`].

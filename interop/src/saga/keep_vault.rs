@@ -13,7 +13,7 @@ use super::wallet::Wallet;
 use crate::error::{Error, Result};
 use crate::monitor::Monitor;
 
-/// What becomes of the versions of vault items that a newer one takes the place of: [`store_vault`].
+/// What becomes of the versions of vault items that a newer one takes the place of: an example is at [`stored_vault`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OldVersions {
     /// They are erased: what was revoked or rotated is gone from this store.
@@ -62,12 +62,12 @@ pub fn stored_vault(session: &Session, agent: &Wallet) -> Result<Option<Vault>> 
     Vault::from_value(value).map(Some)
 }
 
-/// Stores the vault of an agent in the place of the one it has. Only what changed is written. Items that are no longer in
-/// it are erased with their versions, or kept, as `old` says.
+/// Stores the vault of an agent in the place of the one it has; an example is at [`stored_vault`]. Only what changed is
+/// written. Items that are no longer in it are erased with their versions, or kept, as `old` says.
 ///
 /// # Errors
-/// `ERR_INVALIDATION_DENIED` for an item that is protected; nothing is written then. `ERR_ACCESS` unless the session is the
-/// operator's; those of [`Session::put`] and [`Session::erase`].
+/// `ERR_INVALIDATION_DENIED` for an item that is protected; nothing is written then. `ERR_ACCESS` unless the session is
+/// the operator's; those of [`Session::put`] and [`Session::erase`].
 pub fn store_vault(
     session: &Session,
     agent: &Wallet,

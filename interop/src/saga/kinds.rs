@@ -124,7 +124,8 @@ impl ExportType {
     }
 }
 
-/// The chains that the standard lists (its Appendix B). Others of the same families are read and written, with a warning.
+/// The chains that the standard lists (its Appendix B). Others of the same families are read and written, with a
+/// warning.
 pub(super) const LISTED_CHAINS: [&str; 4] =
     ["eip155:8453", "eip155:1", "eip155:137", "solana:mainnet"];
 

@@ -13,7 +13,7 @@ use super::wallet::Wallet;
 use crate::error::{Error, Result};
 use crate::json;
 
-/// What was done with an item.
+/// What [`Document::redact`] did with an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RedactionAction {
@@ -23,7 +23,7 @@ pub enum RedactionAction {
     Removed,
 }
 
-/// One item that was redacted or removed.
+/// One item that [`Document::redact`] redacted or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -87,8 +87,8 @@ impl Manifest {
 }
 
 impl Document {
-    /// Checks its redaction manifest: the counts against the entries, and the signature of the organization. Returns the
-    /// address of the wallet that signed, since a manifest does not tell its chain; `None` if there is no manifest.
+    /// Checks its redaction manifest: the counts against the entries, and the signature of the organization. Returns
+    /// the address of the wallet that signed, since a manifest does not tell its chain; `None` if there is no manifest.
     ///
     /// # Errors
     /// `ERR_SCHEMA` if the counts are others; `ERR_SIGNATURE` if it is not signed, or that is invalid.

@@ -1,4 +1,5 @@
-//! SAGA 1.0: documents and containers that carry an agent, read, judged, signed, redacted, encrypted, and kept in a store.
+//! SAGA 1.0: documents and containers that carry an agent, read, judged, signed, redacted, encrypted, and kept in a
+//! store.
 //!
 //! | what | where |
 //! |---|---|
@@ -9,7 +10,7 @@
 //! | credentials | [`Vault`], [`VaultKey`], [`Secrets`], [`stored_vault`], [`store_vault`] |
 //! | what an organization keeps | [`Document::redact`], [`Classifications`], [`Manifest`] |
 //! | who agreed to what | [`Consent`], [`TransferConsents`], [`consent_message`] |
-//! | a store | [`import_document`], [`import_container`], [`export_document`], [`export_container`], [`stored_document`] |
+//! | a store | [`import_document`], [`import_container`], [`export_document`], [`export_container`] |
 //! | clones | [`Document::to_clone`] |
 //! | the end of a consent, and of an agent | [`withdraw_consent`], [`erase_agent`] |
 //! | exits | [`begin_exit`], [`dispute`], [`resolve_dispute`], [`finalize_exit`] |
@@ -35,6 +36,7 @@ mod keep_vault;
 mod kinds;
 mod manifest;
 mod map;
+mod native;
 mod redact;
 mod rules;
 mod schema;

@@ -1,4 +1,5 @@
-//! Signatures of wallets: EIP-191 on EVM chains, Ed25519 on Solana. Verification, and signing with keys that a caller has.
+//! Signatures of wallets: EIP-191 on EVM chains, Ed25519 on Solana. Verification, and signing with keys that a caller
+//! has.
 //!
 //! Knows no document. Keys are wiped when dropped, and never printed.
 
@@ -36,7 +37,7 @@ pub trait Signer {
     fn sign(&self, message: &[u8]) -> Result<String>;
 }
 
-/// A private key of a wallet, in memory.
+/// A private key of a wallet, in memory: a [`Signer`].
 pub struct WalletKey {
     wallet: Wallet,
     key: Key,
@@ -97,7 +98,7 @@ impl Signer for WalletKey {
     }
 }
 
-/// Verifies the signature of a wallet over a message.
+/// Verifies the signature of a wallet over a message, as a [`Signer`] makes it.
 ///
 /// On EVM chains the last byte may be 27, 28, 0 or 1; a signature with a high `s` is refused, so that none has a second
 /// form.

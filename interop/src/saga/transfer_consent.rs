@@ -29,7 +29,8 @@ named! {
     }
 }
 
-/// Who consents to a transfer: the address of each who signed the message, and the signature.
+/// Who consents to a transfer: the wallet of each who signed the message
+/// ([`consent_message`](super::consent_message)), and the signature.
 #[derive(Debug, Clone, Default)]
 pub struct TransferConsents {
     /// The agent.

@@ -18,7 +18,7 @@ use super::signature::SignatureVerdict;
 /// The members of a document that its schema lacks.
 pub(super) const EXTENSIONS: [&str; 2] = ["consent", "redactionManifest"];
 
-/// What a document is, as a whole.
+/// What a document is, as a whole: of [`Document::validate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -30,7 +30,7 @@ pub enum Verdict {
     Invalid,
 }
 
-/// What a validation found.
+/// What a validation found: of [`Document::validate`].
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Validation {

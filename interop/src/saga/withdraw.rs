@@ -11,9 +11,9 @@ use super::wallet::Wallet;
 use crate::error::{Error, Result};
 use crate::kept::clamped;
 
-/// Withdraws the consent of an agent to an operation, as the record of a document that was imported gave it. Layers that
-/// rest on it can no longer be read or exported, and no export with a consent from before is made. Returns the address of
-/// the withdrawal.
+/// Withdraws the consent of an agent to an operation, as the record of a document that was imported gave it. Layers
+/// that rest on it can no longer be read or exported, and no export with a consent from before is made. Returns the
+/// address of the withdrawal.
 ///
 /// ```
 /// use grainstore::prelude::*;

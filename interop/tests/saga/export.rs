@@ -594,3 +594,64 @@ fn a_vault_that_is_rotated_in_the_store_leaves_its_old_keys_behind_only_if_asked
         assert!(exported.open(&one, &key).is_ok());
     }
 }
+
+#[test]
+fn native_grains_are_shown_as_items_and_arrive_once() {
+    let setup = Setup::new();
+    let session = &setup.session;
+    let native = "agent:aria";
+    let said =
+        EventBuilder::new(session.now(), "alice said hello").namespace(native).importance(0.5);
+    let goal = GoalBuilder::new(session.now(), "buy tea", "satisfied").namespace(native);
+    let steps = vec!["boil".to_owned(), "pour".to_owned()];
+    let workflow = grainstore::format::WorkflowBuilder::new(session.now(), steps, "make tea")
+        .namespace(native);
+    let fact = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).namespace(native);
+    let event = session.put(said.build().unwrap()).unwrap().address();
+    session
+        .put_batch([goal.build().unwrap(), workflow.build().unwrap(), fact.build().unwrap()])
+        .unwrap();
+    let grains = Query::default().within(grainstore::cal::Reach::Exact(native.to_owned()));
+    let options =
+        ExportOptions { grains: Some(grains), native_items: true, ..plain(ExportType::Backup) };
+    let container = setup.export(&options).unwrap();
+    let layers = &container.document().to_value()["layers"];
+    let events = layers["memory"]["episodic"]["events"].as_array().unwrap();
+    let shown = events.last().unwrap();
+    let id = format!("evt_{}", event.to_string().get(..20).unwrap());
+    let expected = json!({
+        "eventId": id, "type": "interaction", "timestamp": "2026-03-20T10:00:00Z",
+        "summary": "alice said hello", "significance": 0.5,
+    });
+    assert_eq!(shown, &expected);
+    assert_eq!(
+        layers["taskHistory"]["recentTasks"].as_array().unwrap().last().unwrap()["status"],
+        "completed"
+    );
+    assert_eq!(layers["memory"]["procedural"]["workflows"][1]["name"], "make tea");
+    // In another store each is one grain, the one it was.
+    let (other, _) = open(&setup.path("other"));
+    for _ in 0..2 {
+        let path = setup.path("out.saga");
+        import_container(&other, path, &ImportOptions::default()).unwrap();
+        let count = |query: &str| other.ask(query).unwrap().answer.grains_given().len();
+        assert_eq!(
+            (count("RECALL events"), count("RECALL workflows"), count("RECALL goals")),
+            (3, 2, 5)
+        );
+        assert!(other.exists(&event).unwrap());
+        let stored = stored_document(&other, evm().wallet()).unwrap().unwrap();
+        assert_eq!(&stored, container.document());
+    }
+    // Consent and redaction hold for them as for all.
+    let org = other_evm();
+    let redacted = ExportOptions {
+        redact: Some(redact()),
+        organization: Some(&org),
+        ..ExportOptions { export_type: Some(ExportType::Full), ..options }
+    };
+    let text = setup.export(&redacted).unwrap().document().canonical().unwrap();
+    for gone in ["alice said", "buy tea", "boil"] {
+        assert!(!text.contains(gone), "{gone}");
+    }
+}

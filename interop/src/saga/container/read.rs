@@ -19,7 +19,7 @@ const MAX_META_BYTES: u64 = 16 << 20;
 /// Most bytes of the signature.
 const MAX_SIGNATURE_BYTES: u64 = 64 << 10;
 
-/// What the signature of a container came to.
+/// What the signature of a [`Container`] came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -85,9 +85,9 @@ impl Container {
     /// Opens a container and checks every byte of it.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND`, `ERR_IO`; `ERR_CORRUPT` if it is no archive, or unsafe; `ERR_LIMIT`; `ERR_INTEGRITY` for an entry
-    /// that is not what its checksum says, has none, or is missing; `ERR_SCHEMA`, `ERR_VERSION` for what it is to have.
-    /// All of them name the entry.
+    /// `ERR_NOT_FOUND`, `ERR_IO`; `ERR_CORRUPT` if it is no archive, or unsafe; `ERR_LIMIT`; `ERR_INTEGRITY` for an
+    /// entry that is not what its checksum says, has none, or is missing; `ERR_SCHEMA`, `ERR_VERSION` for what it is to
+    /// have. All of them name the entry.
     pub fn open(path: impl AsRef<Path>, limits: Limits) -> Result<Self> {
         let path = path.as_ref();
         let archive = Archive::open(path, limits)?;

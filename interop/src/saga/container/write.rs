@@ -16,7 +16,7 @@ use crate::saga::document::Document;
 use crate::saga::sign::{Signer, bad_key};
 use crate::saga::time;
 
-/// A file of a container: a name such as `artifacts/notes.md`, and where its bytes come from.
+/// A file of a [`Container`](super::Container): a name such as `artifacts/notes.md`, and where its bytes come from.
 pub struct ContainerFile<'f> {
     name: String,
     source: Box<dyn Read + 'f>,
@@ -36,7 +36,7 @@ impl fmt::Debug for ContainerFile<'_> {
     }
 }
 
-/// What [`write_container`] wrote.
+/// What [`write_container`] wrote of a [`Container`](super::Container).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ContainerReport {

@@ -66,7 +66,8 @@ pub struct ExitPreview {
 /// use grainstore::EpochMs;
 /// use grainstore::prelude::*;
 /// use grainstore_interop::saga::{
-///     Document, ExitKind, ExitOptions, ImportOptions, ItemType, Signer, WalletKey, begin_exit, dispute, import_document,
+///     Document, ExitKind, ExitOptions, ImportOptions, ItemType, Signer, WalletKey, begin_exit, dispute,
+///     import_document,
 /// };
 /// # let dir = tempfile::tempdir()?;
 /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
@@ -109,7 +110,7 @@ pub fn begin_exit(session: &Session, agent: &Wallet, options: &ExitOptions) -> R
     Ok(preview)
 }
 
-/// What the exit that is under way would come to now.
+/// What the exit that is under way ([`begin_exit`]) would come to now.
 ///
 /// # Errors
 /// `ERR_NOT_FOUND` if none is.
@@ -118,12 +119,12 @@ pub fn exit_preview(session: &Session, agent: &Wallet) -> Result<ExitPreview> {
     preview(&store, &Process::of(&store)?)
 }
 
-/// Files a dispute about an entry of the manifest, with the agent's reasons. A second one replaces the first, unless that
-/// was decided.
+/// Files a dispute about an entry of the manifest that [`begin_exit`] shows, with the agent's reasons. A second one
+/// replaces the first, unless that was decided.
 ///
 /// # Errors
-/// `ERR_NOT_FOUND` without an exit, or without such an entry; `ERR_CONFLICT` once the time for disputes is over, or for one
-/// that was decided.
+/// `ERR_NOT_FOUND` without an exit, or without such an entry; `ERR_CONFLICT` once the time for disputes is over, or for
+/// one that was decided.
 pub fn dispute(
     session: &Session,
     agent: &Wallet,
@@ -145,8 +146,8 @@ pub fn dispute(
     process.write(&store)
 }
 
-/// Decides a dispute, for the organization. An accepted one changes how the item is classified; a rejected one stands in the
-/// manifest; an escalated one keeps the exit open until it is decided.
+/// Decides a dispute in an exit ([`begin_exit`]), for the organization. An accepted one changes how the item is
+/// classified; a rejected one stands in the manifest; an escalated one keeps the exit open until it is decided.
 ///
 /// # Errors
 /// `ERR_NOT_FOUND` if there is none; `ERR_CONFLICT` if it was accepted or rejected before.
@@ -163,7 +164,7 @@ pub fn resolve_dispute(
     process.write(&store)
 }
 
-/// Ends an exit without an export.
+/// Ends an exit ([`begin_exit`]) without an export.
 ///
 /// # Errors
 /// `ERR_NOT_FOUND` if none is under way.
@@ -173,7 +174,7 @@ pub fn cancel_exit(session: &Session, agent: &Wallet) -> Result<()> {
     Process::clear(&store)
 }
 
-/// How an exit is finalized: [`finalize_exit`].
+/// How an exit that [`begin_exit`] began is finalized: [`finalize_exit`].
 #[derive(Debug, Default)]
 pub struct FinalizeOptions<'o> {
     /// To whom layers are encrypted: the agent's own key, or that of where it goes.
@@ -186,15 +187,16 @@ pub struct FinalizeOptions<'o> {
     pub monitor: Monitor<'o>,
 }
 
-/// Finalizes an exit: the container, redacted as was decided, signed by the agent, its manifest by the organization. The
-/// agent's departure is then pending, until [`freeze`](super::freeze()) notes that it has its container.
+/// Finalizes an exit ([`begin_exit`]): the container, redacted as was decided, signed by the agent, its manifest by the
+/// organization. The agent's departure is then pending, until [`freeze`](super::freeze()) notes that it has its
+/// container.
 ///
-/// The organization keeps what it had: a backup of the store ([`Store::backup`](grainstore::Store::backup)), which is no SAGA
-/// document.
+/// The organization keeps what it had: a backup of the store ([`Store::backup`](grainstore::Store::backup)), which is
+/// no SAGA document.
 ///
 /// # Errors
-/// `ERR_NOT_FOUND` without an exit; `ERR_CONFLICT` before the time for disputes is over, or while one is not decided; those
-/// of [`export_container`].
+/// `ERR_NOT_FOUND` without an exit; `ERR_CONFLICT` before the time for disputes is over, or while one is not decided;
+/// those of [`export_container`].
 pub fn finalize_exit(
     session: &Session,
     path: impl AsRef<Path>,

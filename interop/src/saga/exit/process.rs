@@ -49,7 +49,7 @@ impl ExitKind {
     }
 }
 
-/// Where a dispute is.
+/// Where a dispute of an exit is ([`begin_exit`](super::begin_exit)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -64,7 +64,8 @@ pub enum DisputeStatus {
     Escalated,
 }
 
-/// How a dispute is decided: [`resolve_dispute`](super::resolve_dispute).
+/// How a dispute of an exit ([`begin_exit`](super::begin_exit)) is decided:
+/// [`resolve_dispute`](super::resolve_dispute).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DisputeDecision {
@@ -76,7 +77,7 @@ pub enum DisputeDecision {
     Escalate,
 }
 
-/// A dispute about how an item is classified.
+/// A dispute about how an item is classified in an exit ([`begin_exit`](super::begin_exit)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Dispute {

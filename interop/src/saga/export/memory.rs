@@ -54,14 +54,14 @@ pub(super) fn place_of(document: &Document) -> MemoryPlace {
 }
 
 impl LongTerm {
-    /// Exports the grains that are asked for, and notes them in the document, which is neither redacted nor encrypted yet.
+    /// Exports the grains that are asked for, and notes them in the document, which is neither redacted nor encrypted
+    /// yet.
     ///
     /// # Errors
     /// Those of [`grainstore::Session::export`].
     pub(super) fn gather(export: &mut Export<'_>, options: &ExportOptions<'_>) -> Result<Self> {
         let Some(query) = &options.grains else { return Ok(Self::default()) };
-        if !export.export_type.has(Layer::Memory) || export.report.narrowed.contains(&Layer::Memory)
-        {
+        if !export.wanted.contains(&Layer::Memory) {
             return Ok(Self::default());
         }
         let how = grainstore::ExportOptions {

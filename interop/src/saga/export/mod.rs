@@ -23,6 +23,7 @@ use super::encrypt::Recipient;
 use super::finding::Level;
 use super::freeze;
 use super::kinds::{ExportType, Layer};
+use super::native;
 use super::redact::RedactOptions;
 use super::schema::SCHEMA_URL;
 use super::sign::Signer;
@@ -63,6 +64,9 @@ pub struct ExportOptions<'o> {
     pub plain_long_term: bool,
     /// Grains that go along as the long-term memory of a container: all that match and that the session sees.
     pub grains: Option<Query>,
+    /// True to show current events, goals and workflows among these grains as items of the document too, which other
+    /// systems read.
+    pub native_items: bool,
     /// Refuses to write what the published schema refuses.
     pub strict_schema: bool,
     /// The id of the document; a random one by default.
@@ -81,7 +85,7 @@ impl std::fmt::Debug for ExportOptions<'_> {
     }
 }
 
-/// What an export came to.
+/// What an export came to: [`export_document`].
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct ExportReport {
@@ -137,9 +141,9 @@ pub struct ExportReport {
 ///
 /// # Errors
 /// `ERR_NOT_FOUND` if the store has no such agent; `ERR_POLICY` without what must be there: a consent, a redaction, the
-/// organization's signature; `ERR_WITHDRAWN` for a consent that expired or was withdrawn; `ERR_KEY` without a recipient for
-/// what must be encrypted; `ERR_INVALIDATION_DENIED` if the redaction would take out what is held; `ERR_READ_ONLY` for an
-/// agent that left; `ERR_SCHEMA` for what is not valid; the errors of the signer.
+/// organization's signature; `ERR_WITHDRAWN` for a consent that expired or was withdrawn; `ERR_KEY` without a recipient
+/// for what must be encrypted; `ERR_INVALIDATION_DENIED` if the redaction would take out what is held; `ERR_READ_ONLY`
+/// for an agent that left; `ERR_SCHEMA` for what is not valid; the errors of the signer.
 pub fn export_document(
     session: &Session,
     options: &ExportOptions<'_>,
@@ -167,6 +171,9 @@ pub fn export_container(
 ) -> Result<ExportReport> {
     let mut export = Export::gather(session, options, signer)?;
     let mut memory = memory::LongTerm::gather(&mut export, options)?;
+    if let Some(query) = options.grains.as_ref().filter(|_| options.native_items) {
+        export.add_native(query)?;
+    }
     export.finish(options, signer)?;
     memory.encrypt(&export, options)?;
     let kept = super::import::open_files(session, export.store.wallet())?;
@@ -183,6 +190,8 @@ struct Export<'s> {
     export_type: ExportType,
     now: EpochMs,
     document: Document,
+    /// The layers that are asked for and agreed to.
+    wanted: Vec<Layer>,
     /// Items that are held, by kind and id.
     held: Vec<(&'static str, String)>,
     /// How the long-term memory is stored.
@@ -239,7 +248,30 @@ impl<'s> Export<'s> {
         let held = gathered.held;
         let stored_memory = memory::place_of(&document);
         let redacted_memory = stored_memory;
-        Ok(Self { store, export_type, now, document, held, stored_memory, redacted_memory, report })
+        Ok(Self {
+            store,
+            export_type,
+            now,
+            document,
+            wanted: layers,
+            held,
+            stored_memory,
+            redacted_memory,
+            report,
+        })
+    }
+
+    /// Adds items of grains, but to layers that are not consented to or asked for.
+    fn add_native(&mut self, query: &Query) -> Result<()> {
+        native::add_items(&mut self.document, self.store.session(), query)?;
+        let Self { document, wanted, .. } = self;
+        if let Some(layers) = document.layers_mut() {
+            let is_unwanted = |layer: &&Layer| !wanted.contains(layer);
+            for layer in Layer::ALL.iter().filter(is_unwanted) {
+                layers.remove(layer.name());
+            }
+        }
+        Ok(())
     }
 
     /// Redacts, encrypts and signs.

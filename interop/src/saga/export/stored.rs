@@ -22,8 +22,8 @@ pub(super) struct Gathered {
     pub(super) held: Vec<(&'static str, String)>,
 }
 
-/// Returns the document of an agent that was imported last, with its layers as they are now: with its signature, which is
-/// valid if nothing of them changed. `None` if none was.
+/// Returns the document of an agent that was imported last ([`import_document`](crate::saga::import_document())), with
+/// its layers as they are now: with its signature, which is valid if nothing of them changed. `None` if none was.
 ///
 /// # Errors
 /// Those of [`Session::inspect`], such as `ERR_WITHDRAWN` once its consent is no longer valid.

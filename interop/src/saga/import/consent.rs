@@ -20,8 +20,8 @@ pub(in crate::saga) const CONSENT_KIND: Kind = consent_kind();
 /// The grantee of a consent of which nobody says whom it is given to.
 const NOBODY: &str = "did:web:unspecified.invalid";
 
-/// Stores the consent of a document by itself if the stored one has ended: what rests on that is hidden, and could not be
-/// compared with the document.
+/// Stores the consent of a document by itself if the stored one has ended: what rests on that is hidden, and could not
+/// be compared with the document.
 ///
 /// # Errors
 /// Those of [`plan`], and of a write.

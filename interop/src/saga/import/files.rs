@@ -2,9 +2,9 @@
 
 use std::io;
 
-use grainstore::Session;
-use grainstore::format::DecodeOptions;
 use grainstore::format::container::{self, SeekSource};
+use grainstore::format::{DecodeOptions, Envelope, OfflineResolver, SignatureVerdict};
+use grainstore::{ErrorKind, Session};
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
@@ -16,6 +16,7 @@ use crate::saga::container::{Container, EPISODIC, LONG_TERM};
 use crate::saga::document::{Document, at_path};
 use crate::saga::encrypt::is_encrypted;
 use crate::saga::map::PROFILE;
+use crate::saga::native::{Candidates, Links};
 use crate::saga::wallet::Wallet;
 
 /// The format of long-term memories that a Grainstore writes.
@@ -67,7 +68,7 @@ pub(super) fn check(container: &Container) -> Result<()> {
 ///
 /// # Errors
 /// The codes of OMS section 19 for a damaged one.
-pub(super) fn grains_of(container: &Container) -> Result<Option<NamedTempFile>> {
+pub(super) fn grains_of(container: &Container) -> Result<Option<(NamedTempFile, Links)>> {
     let long_term =
         container.document().get("layers").and_then(|it| at_path(it, "memory.longTerm"));
     let Some(long_term) = long_term.filter(|it| !is_encrypted(it)) else { return Ok(None) };
@@ -80,10 +81,30 @@ pub(super) fn grains_of(container: &Container) -> Result<Option<NamedTempFile>> 
     let mut file = NamedTempFile::new().map_err(|error| at(error.into()))?;
     io::copy(&mut source, &mut file).map_err(|error| at(unread(error)))?;
     let again = file.reopen().map_err(|error| at(error.into()))?;
-    let verified = container::Container::open(SeekSource::new(again), &DecodeOptions::default())
-        .and_then(|reader| reader.verify());
-    verified.map_err(|error| at(error.into()))?;
-    Ok(Some(file))
+    let links = check_grains(SeekSource::new(again), container.document()).map_err(at)?;
+    Ok(Some((file, links)))
+}
+
+/// Checks each grain of a `.mg` file, and the signatures around them, as far as their keys are in them. Returns which
+/// items of the document are grains of it.
+///
+/// # Errors
+/// The codes of OMS section 19; `ERR_SIGNATURE`.
+fn check_grains(source: SeekSource<std::fs::File>, document: &Document) -> Result<Links> {
+    let grains = container::Container::open(source, &DecodeOptions::default())?;
+    grains.verify()?;
+    let (candidates, mut links) = (Candidates::of(document), Links::new());
+    for entry in grains.entries()? {
+        let entry = entry?;
+        candidates.link(entry.grain(), &entry.address(), &mut links)?;
+        let Some(envelope) = entry.envelope().map(<[u8]>::to_vec) else { continue };
+        let verdict = Envelope::parse(envelope)?.verify(&OfflineResolver);
+        if let SignatureVerdict::Invalid(reason) = verdict {
+            let message = format!("the signature of a grain is invalid: {reason}");
+            return Err(Error::new(ErrorKind::Signature, message));
+        }
+    }
+    Ok(links)
 }
 
 /// Stores the files that do not come back from the document, and returns how many.

@@ -18,6 +18,7 @@ use super::document::Document;
 use super::finding::Finding;
 use super::kinds::Layer;
 use super::map::{ENVELOPE, LAYER, MANIFEST_KIND, Origin, split};
+use super::native::Links;
 use super::signature::SignatureVerdict;
 use super::store::{AgentStore, Counts, Plan, key_of};
 use crate::archive::Limits;
@@ -49,7 +50,7 @@ pub struct ImportOptions<'m> {
     pub monitor: Monitor<'m>,
 }
 
-/// What an import came to.
+/// What an import came to: [`import_document`].
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct ImportReport {
@@ -73,9 +74,9 @@ pub struct ImportReport {
 
 /// Imports a document: each item becomes a grain, or the successor of the one it was.
 ///
-/// The session is the operator's. Nothing that is stored is removed: a layer that the document lacks stays, and items that
-/// it no longer has are grains that it no longer names. A new consent in the place of one that has ended is stored first,
-/// even if the rest is refused: what rests on the old one cannot be looked at before.
+/// The session is the operator's. Nothing that is stored is removed: a layer that the document lacks stays, and items
+/// that it no longer has are grains that it no longer names. A new consent in the place of one that has ended is stored
+/// first, even if the rest is refused: what rests on the old one cannot be looked at before.
 ///
 /// ```
 /// use grainstore::prelude::*;
@@ -103,8 +104,8 @@ pub struct ImportReport {
 ///
 /// # Errors
 /// `ERR_SCHEMA` for a document that is not valid; `ERR_SIGNATURE`; `ERR_WITHDRAWN` if its consent was withdrawn or has
-/// expired; `ERR_CONFLICT` if it changes what never changes of an agent; `ERR_INVALIDATION_DENIED` for an item that would
-/// take the place of one that is protected; `ERR_ACCESS` unless the session is the operator's; the errors of
+/// expired; `ERR_CONFLICT` if it changes what never changes of an agent; `ERR_INVALIDATION_DENIED` for an item that
+/// would take the place of one that is protected; `ERR_ACCESS` unless the session is the operator's; the errors of
 /// [`Session::put`]. All of them name the layer and the item; nothing was written then.
 pub fn import_document(
     session: &Session,
@@ -112,11 +113,11 @@ pub fn import_document(
     options: &ImportOptions<'_>,
 ) -> Result<ImportReport> {
     let checked = check::document(session, document, options)?;
-    Import::plan(session, document, options, checked)?.write(options)
+    Import::plan(session, document, options, checked, &Links::new())?.write(options)
 }
 
-/// Imports a container like [`import_document`], with its files. The grains of a long-term memory that a Grainstore wrote
-/// are imported as grains ([`Session::import`]); any other memory is kept as a file.
+/// Imports a container like [`import_document`], with its files. The grains of a long-term memory that a Grainstore
+/// wrote are imported as grains ([`Session::import`]); any other memory is kept as a file.
 ///
 /// # Errors
 /// Those of [`Container::open`] and [`import_document`]; `ERR_INTEGRITY` for a file that is not what the document says.
@@ -133,11 +134,12 @@ pub fn import_container(
         let checked = check::document(session, document, options)?;
         files::check(&container)?;
         let memory = files::grains_of(&container)?;
-        let import = Import::plan(session, document, options, checked)?;
+        let links = memory.as_ref().map(|(_, links)| links.clone()).unwrap_or_default();
+        let import = Import::plan(session, document, options, checked, &links)?;
         let mut report = import.write(options)?;
         let wallet = document.wallet()?;
         report.files = files::store(session, &wallet, &container, memory.is_some())?;
-        if let Some(memory) = memory {
+        if let Some((memory, links)) = memory {
             let how = grainstore::ImportOptions {
                 cancel: options.monitor.cancel.clone(),
                 progress: None,
@@ -146,6 +148,7 @@ pub fn import_container(
             let imported =
                 imported.map_err(|error| crate::Error::from(error).in_entry(LONG_TERM))?;
             report.grains = Some(imported);
+            AgentStore::new(session, &wallet).link(&links)?;
         }
         Ok(report)
     };
@@ -164,6 +167,7 @@ impl<'s> Import<'s> {
         document: &Document,
         options: &ImportOptions<'_>,
         checked: check::Checked,
+        links: &Links,
     ) -> Result<Self> {
         let check::Checked { wallet, signature, warnings } = checked;
         let store = AgentStore::new(session, &wallet);
@@ -178,6 +182,11 @@ impl<'s> Import<'s> {
             let Some(value) = document.layer(layer) else { continue };
             let whole = split(layer, value);
             for item in &whole.items {
+                // What comes as a grain of its own is not made into another.
+                let is_linked = links.contains_key(&(item.kind.name, item.id.clone()));
+                if is_linked && store.find(item.kind, &item.id)?.is_none() {
+                    continue;
+                }
                 plan.add(item.kind, &item.id, &item.value, &[], origin(layer.name()))?;
             }
             let (name, kinds) = (layer.name(), &whole.kinds);

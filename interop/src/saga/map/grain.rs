@@ -5,7 +5,7 @@ use grainstore::{EpochMs, Grain};
 use serde_json::Value as Json;
 
 use super::PROFILE;
-use super::kinds::{Form, GOAL_STATES, Kind, Made, Place, Subject, Target, TypedGrain};
+use super::kinds::{Filled, Form, GOAL_STATES, Kind, Made, Place, Subject, Target, TypedGrain};
 use crate::error::Result;
 use crate::json;
 use crate::kept::{clamped, date_text, grain_text, milliseconds, residue_of, restored};
@@ -130,14 +130,35 @@ pub(in crate::saga) fn item_of(kind: &Kind, id: &str, fields: &Map) -> Result<Op
         return Ok(None);
     }
     let mut item = restored(said(grain, fields), text("residue"))?;
-    // A successor that was written by hand has no id; it is still the same item.
-    if let (Form::List(name), Json::Object(members)) = (kind.form, &mut item)
-        && text("kind").is_none()
+    if text("kind").is_none() {
+        if matches!(grain.subject, Subject::AgentBy(_)) {
+            // An endorsement that its endorser did not sign is none.
+            return Ok(None);
+        }
+        fill(&mut item, grain, kind, id, fields);
+    }
+    Ok(Some(item))
+}
+
+/// Adds to the item of a grain that was not made of one, such as a successor written by hand, what an item must have.
+fn fill(item: &mut Json, grain: &TypedGrain, kind: &Kind, id: &str, fields: &Map) {
+    let Json::Object(members) = item else { return };
+    if let Form::List(name) = kind.form
         && !id.contains('\0')
+        && !id.is_empty()
     {
         members.entry(name).or_insert_with(|| Json::from(id));
     }
-    Ok(Some(item))
+    let created = fields.get("created_at").and_then(Value::as_i64).map(EpochMs::new);
+    for (name, filled) in grain.filled {
+        let value = match filled {
+            Filled::Word(word) => Some((*word).to_owned()),
+            Filled::Created => created.and_then(date_text),
+        };
+        if let Some(value) = value {
+            members.entry(*name).or_insert_with(|| Json::from(value));
+        }
+    }
 }
 
 fn state_fields(value: &Json) -> Map {

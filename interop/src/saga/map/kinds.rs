@@ -76,6 +76,16 @@ pub(super) struct TypedGrain {
     pub(super) made: &'static [Made],
     /// The member with the time that the grain is of.
     pub(super) created: Option<&'static str>,
+    /// Members that an item must have, and what they are where a grain was not made of one.
+    pub(super) filled: &'static [(&'static str, Filled)],
+}
+
+/// What a member is that a grain does not tell.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Filled {
+    Word(&'static str),
+    /// When the grain was made.
+    Created,
 }
 
 /// A kind of items.
@@ -111,6 +121,16 @@ pub(in crate::saga) const VAULT_ITEM: Kind = Kind {
     target: Target::Secret,
 };
 
+/// The kind of events.
+pub(in crate::saga) const EVENT_KIND: Kind =
+    typed("event", Layer::Memory, "episodic.events", Form::List("eventId"), &EVENT);
+/// The kind of workflows.
+pub(in crate::saga) const WORKFLOW_KIND: Kind =
+    typed("workflow", Layer::Memory, "procedural.workflows", Form::List("name"), &WORKFLOW);
+/// The kind of tasks.
+pub(in crate::saga) const TASK_KIND: Kind =
+    typed("task", Layer::TaskHistory, "recentTasks", Form::List("taskId"), &TASK);
+
 /// The kind of consents, which are grains of their own.
 pub(in crate::saga) const fn consent_kind() -> Kind {
     state("consent", Layer::Identity, "", Form::Part)
@@ -120,15 +140,15 @@ pub(in crate::saga) const fn consent_kind() -> Kind {
 pub(in crate::saga) const KINDS: [Kind; 16] = [
     state("short-term", Layer::Memory, "shortTerm", Form::Part),
     state("long-term", Layer::Memory, "longTerm", Form::Part),
-    typed("event", Layer::Memory, "episodic.events", Form::List("eventId"), &EVENT),
+    EVENT_KIND,
     typed("domain", Layer::Memory, "semantic.knowledgeDomains", Form::Texts, &DOMAIN),
     typed("expertise", Layer::Memory, "semantic.expertise", Form::Named, &EXPERTISE),
-    typed("workflow", Layer::Memory, "procedural.workflows", Form::List("name"), &WORKFLOW),
+    WORKFLOW_KIND,
     typed("verified-skill", Layer::Skills, "verified", Form::List("name"), &VERIFIED),
     typed("reported-skill", Layer::Skills, "selfReported", Form::List("name"), &REPORTED),
     typed("endorsement", Layer::Skills, "endorsements", Form::List("skill"), &ENDORSEMENT),
     state("task-summary", Layer::TaskHistory, "summary", Form::Part),
-    typed("task", Layer::TaskHistory, "recentTasks", Form::List("taskId"), &TASK),
+    TASK_KIND,
     state("artifact", Layer::TaskHistory, "artifacts", Form::List("artifactId")),
     state("organization", Layer::Relationships, "organization", Form::Part),
     typed("principal", Layer::Relationships, "principals", Form::List("walletAddress"), &PRINCIPAL),
@@ -169,6 +189,7 @@ const EVENT: TypedGrain = TypedGrain {
     name: None,
     made: &[Made::Member("content", "learnings", "an event without a summary")],
     created: Some("timestamp"),
+    filled: &[("type", Filled::Word("interaction")), ("timestamp", Filled::Created)],
 };
 
 const DOMAIN: TypedGrain = TypedGrain {
@@ -179,6 +200,7 @@ const DOMAIN: TypedGrain = TypedGrain {
     name: None,
     made: &[Made::Text("object", "a domain without a name"), UNSURE],
     created: None,
+    filled: &[],
 };
 
 const EXPERTISE: TypedGrain = TypedGrain {
@@ -189,6 +211,7 @@ const EXPERTISE: TypedGrain = TypedGrain {
     name: Some("object"),
     made: &[Made::Text("object", "something without a name"), UNSURE],
     created: None,
+    filled: &[],
 };
 
 const WORKFLOW: TypedGrain = TypedGrain {
@@ -204,6 +227,7 @@ const WORKFLOW: TypedGrain = TypedGrain {
     name: None,
     made: &[Made::Texts("steps", "description", "name"), Made::Text("trigger", "unspecified")],
     created: None,
+    filled: &[],
 };
 
 const VERIFIED: TypedGrain = TypedGrain {
@@ -223,6 +247,7 @@ const VERIFIED: TypedGrain = TypedGrain {
     name: None,
     made: &[Made::Text("object", "a skill without a name"), UNSURE],
     created: Some("lastVerified"),
+    filled: &[("verificationSource", Filled::Word("unknown"))],
 };
 
 const REPORTED: TypedGrain = TypedGrain {
@@ -237,6 +262,7 @@ const REPORTED: TypedGrain = TypedGrain {
     name: None,
     made: &[Made::Text("object", "a skill without a name"), UNSURE],
     created: Some("addedAt"),
+    filled: &[],
 };
 
 const ENDORSEMENT: TypedGrain = TypedGrain {
@@ -254,6 +280,7 @@ const ENDORSEMENT: TypedGrain = TypedGrain {
     name: None,
     made: &[Made::Text("object", "a skill without a name"), UNSURE],
     created: Some("timestamp"),
+    filled: &[],
 };
 
 const TASK: TypedGrain = TypedGrain {
@@ -275,6 +302,7 @@ const TASK: TypedGrain = TypedGrain {
         Made::Text("goal_state", "active"),
     ],
     created: Some("completedAt"),
+    filled: &[("status", Filled::Word("in-progress"))],
 };
 
 const PRINCIPAL: TypedGrain = TypedGrain {
@@ -290,6 +318,7 @@ const PRINCIPAL: TypedGrain = TypedGrain {
     name: None,
     made: &[Made::Text("object", "a wallet without an address"), UNSURE],
     created: Some("grantedAt"),
+    filled: &[("authorityLevel", Filled::Word("collaborator"))],
 };
 
 const PEER: TypedGrain = TypedGrain {
@@ -307,6 +336,7 @@ const PEER: TypedGrain = TypedGrain {
     name: None,
     made: &[Made::Text("object", "a wallet without an address"), UNSURE],
     created: Some("lastInteraction"),
+    filled: &[("relationship", Filled::Word("peer"))],
 };
 
 const MANIFEST: TypedGrain = TypedGrain {
@@ -320,6 +350,7 @@ const MANIFEST: TypedGrain = TypedGrain {
         Made::Text("observer_type", "human"),
     ],
     created: Some("appliedAt"),
+    filled: &[],
 };
 
 /// The words of tasks, and those of goals.

@@ -13,8 +13,11 @@ mod layer;
 use crate::kept::Profile;
 
 pub(super) use grain::{Origin, fields_of, item_of};
-pub(super) use kinds::{ENVELOPE, Kind, LAYER, MANIFEST_KIND, VAULT_ITEM, consent_kind};
-pub(super) use layer::{joined, split};
+pub(super) use kinds::{
+    ENVELOPE, EVENT_KIND, Kind, LAYER, MANIFEST_KIND, TASK_KIND, VAULT_ITEM, WORKFLOW_KIND,
+    consent_kind,
+};
+pub(super) use layer::{Item, joined, split};
 
 /// The names under which SAGA keeps things.
 pub(super) const PROFILE: Profile = Profile::new("saga");

@@ -1,6 +1,7 @@
 //! Redaction: what an organization keeps when an agent leaves is replaced or taken out, and every change is noted.
 //!
-//! Identity, persona, parameters, semantic memory, skills, environment and vault are the agent's own, and are not touched.
+//! Identity, persona, parameters, semantic memory, skills, environment and vault are the agent's own, and are not
+//! touched.
 //!
 //! - `table`: what is done with each item. `run`: does it. `survey`: how each item is classified.
 
@@ -35,10 +36,11 @@ pub struct RedactOptions {
 }
 
 impl Document {
-    /// Takes out what is the organization's, notes it in `privacy.redactedFields` and in a manifest that the organization
-    /// signs, and returns the manifest. Redact before you encrypt, and encrypt before you sign.
+    /// Takes out what is the organization's, notes it in `privacy.redactedFields` and in a manifest that the
+    /// organization signs, and returns the manifest. Redact before you encrypt, and encrypt before you sign.
     ///
-    /// What is encrypted cannot be redacted within: it is left as it is if it would stay, and else taken out as a whole.
+    /// What is encrypted cannot be redacted within: it is left as it is if it would stay, and else taken out as a
+    /// whole.
     ///
     /// ```
     /// use grainstore::EpochMs;

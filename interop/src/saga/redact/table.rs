@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::saga::classify::{Classification, ItemType};
 
-/// What stands in the place of a text that was redacted.
+/// What stands in the place of a text that was redacted
+/// ([`Document::redact`](crate::saga::Document::redact)).
 pub const REDACTED_TEXT: &str = "[Redacted \u{2014} org-internal]";
 /// What stands in the place of the name of an organization.
 pub(super) const REDACTED_NAME: &str = "[redacted]";
@@ -146,8 +147,8 @@ pub(super) const KEPT: [Kept; 6] = [
     },
 ];
 
-/// The members that are known of what holds classified items. Others could hold anything, and go unless the organization
-/// decided otherwise of their path.
+/// The members that are known of what holds classified items. Others could hold anything, and go unless the
+/// organization decided otherwise of their path.
 pub(super) const KNOWN: [(&str, &[&str]); 4] = [
     ("memory", &["shortTerm", "longTerm", "episodic", "semantic", "procedural"]),
     ("memory.episodic", &["events", "maxEvents", "encrypted"]),

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::map::{Kind, PROFILE, item_of};
+use super::native::Links;
 use super::wallet::Wallet;
 use crate::error::{Error, Result};
 use crate::kept::{Rows, whole_fields};
@@ -113,6 +114,23 @@ impl<'s> AgentStore<'s> {
             Some(stored) => item_of(kind, id, &stored.fields),
             None => Ok(None),
         }
+    }
+
+    /// Leads items to grains that are stored, where nothing else does.
+    ///
+    /// # Errors
+    /// Those of [`Session::write_rows`].
+    pub(super) fn link(&self, links: &Links) -> Result<()> {
+        let mut changes = Vec::new();
+        for ((kind, id), address) in links {
+            let key = format!("{kind}\0{id}");
+            let is_taken = self.rows.get::<Head>(HEADS, &key)?.is_some();
+            if !is_taken && self.session.exists(address)? {
+                let head = Head { address: address.to_string() };
+                changes.push(self.rows.put(HEADS, key.as_str(), &head, Owner::Grain(*address))?);
+            }
+        }
+        self.rows.write(changes)
     }
 
     /// Reads a mark.

@@ -27,7 +27,7 @@ pub(in crate::saga) struct Plan<'s> {
     pub(in crate::saga) counts: Counts,
 }
 
-/// What became of the items of an import.
+/// What became of the items of an import: [`import_document`](crate::saga::import_document()).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Counts {

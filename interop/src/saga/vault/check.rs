@@ -85,7 +85,8 @@ fn bytes_of(text: &str) -> Option<usize> {
     BASE64.decode(text.as_bytes()).ok().map(|bytes| bytes.len())
 }
 
-/// Returns `true` for a share, or another value with `expiresAt`, whose time is over. A time that is none counts as over.
+/// Returns `true` for a share, or another value with `expiresAt`, whose time is over. A time that is none counts as
+/// over.
 pub(crate) fn has_expired(value: &Value, now: EpochMs) -> bool {
     match value.get("expiresAt") {
         None | Some(Value::Null) => false,

@@ -91,6 +91,13 @@ impl Classifications {
         self.decided.get(&(item_type, id.to_owned())).copied()
     }
 
+    /// Adds what others decided, where nothing was decided here.
+    pub(super) fn add_missing(&mut self, others: Self) {
+        for (item, class) in others.decided {
+            self.decided.entry(item).or_insert(class);
+        }
+    }
+
     /// All that was decided.
     pub(super) fn iter(&self) -> impl Iterator<Item = (ItemType, &str, Classification)> {
         self.decided.iter().map(|((item_type, id), class)| (*item_type, id.as_str(), *class))

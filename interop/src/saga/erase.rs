@@ -104,6 +104,7 @@ pub fn erase_agent(
         }
     }
     store.set_mark(LATEST, None::<&String>)?;
+    store.forget_decisions()?;
     super::freeze::clear(&store)?;
     Ok(report)
 }

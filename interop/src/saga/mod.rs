@@ -20,6 +20,7 @@
 
 mod aes;
 mod boxes;
+mod classified;
 mod classify;
 mod clone;
 mod consent;
@@ -52,6 +53,7 @@ mod wallet;
 mod withdraw;
 
 pub use boxes::{BoxKey, BoxPublicKey};
+pub use classified::{ClassifiedBy, classify_item, stored_classifications};
 pub use classify::{Classification, Classifications, ItemType};
 pub use clone::{CloneOptions, CloneReport};
 pub use consent::{Consent, Operation, consent_message};
@@ -63,7 +65,10 @@ pub use exit::{
     Dispute, DisputeDecision, DisputeStatus, ExitKind, ExitOptions, ExitPreview, FinalizeOptions,
     begin_exit, cancel_exit, dispute, exit_preview, finalize_exit, resolve_dispute,
 };
-pub use export::{ExportOptions, ExportReport, export_container, export_document, stored_document};
+pub use export::{
+    ExportOptions, ExportReport, TransferRequest, export_container, export_document,
+    stored_document,
+};
 pub use finding::{Finding, Level};
 pub use freeze::{TransferStatus, freeze, transfer_status, unfreeze};
 pub use import::{ImportOptions, ImportReport, import_container, import_document};

@@ -9,11 +9,13 @@ use grainstore::{EpochMs, ManualClock};
 use grainstore_interop::archive::{Archive, ArchiveWriter, Limits};
 use grainstore_interop::json;
 use grainstore_interop::saga::{
-    Classification, Consent, Container, ContainerFile, ContainerVerdict, Document, ExportOptions,
-    ExportType, ImportOptions, ItemType, Layer, Level, NewItem, OldVersions, Operation, Recipient,
-    RedactOptions, Secrets, Signer, TransferStatus, Vault, VaultKey, VaultType, erase_agent,
-    export_container, export_document, freeze, import_container, import_document, store_vault,
-    stored_document, stored_vault, transfer_status, unfreeze, withdraw_consent, write_container,
+    Classification, ClassifiedBy, Consent, Container, ContainerFile, ContainerVerdict, Document,
+    ExportOptions, ExportType, ImportOptions, ItemType, Layer, Level, NewItem, OldVersions,
+    Operation, Recipient, RedactOptions, Secrets, Signer, TransferConsents, TransferKind,
+    TransferRequest, TransferStatus, Vault, VaultKey, VaultType, WalletKey, classify_item,
+    consent_message, erase_agent, export_container, export_document, freeze, import_container,
+    import_document, store_vault, stored_document, stored_vault, transfer_status, unfreeze,
+    withdraw_consent, write_container,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -157,6 +159,31 @@ fn an_export_across_organizations_needs_consent_redaction_a_signed_manifest_and_
     options.consent = Some(consent(Operation::Clone, Layer::ALL));
     refused(&options, "ERR_POLICY", "clone");
     options.consent = Some(all.clone());
+    refused(&options, "ERR_POLICY", "who consents");
+    options.document_id = Some("saga_move1".into());
+    let message = consent_message(Operation::Transfer, "saga_move1", "https://acme.example", NOW);
+    let by = |key: &WalletKey, message: &str| {
+        Some((key.wallet().clone(), key.sign(message.as_bytes()).unwrap()))
+    };
+    let acme = WalletKey::secp256k1("eip155:1", &[0x13; 32]).unwrap();
+    let request = TransferRequest {
+        kind: TransferKind::Voluntary,
+        destination: "https://acme.example".into(),
+        at: NOW,
+        consents: TransferConsents {
+            agent: by(&evm(), &message),
+            source: None,
+            destination: by(&acme, &message),
+        },
+    };
+    let mut of_another = request.clone();
+    of_another.consents.agent = by(&evm(), &message.replace("move1", "move2"));
+    options.transfer = Some(of_another);
+    refused(&options, "ERR_SIGNATURE", "another wallet");
+    options.transfer =
+        Some(TransferRequest { kind: TransferKind::Administrative, ..request.clone() });
+    refused(&options, "ERR_POLICY", "source organization");
+    options.transfer = Some(request);
     refused(&options, "ERR_POLICY", "redacted");
     options.redact = Some(redact());
     refused(&options, "ERR_POLICY", "signs the manifest");
@@ -654,4 +681,35 @@ fn native_grains_are_shown_as_items_and_arrive_once() {
     for gone in ["alice said", "buy tea", "boil"] {
         assert!(!text.contains(gone), "{gone}");
     }
+}
+
+#[test]
+fn what_was_decided_in_the_store_holds_for_redactions_until_it_is_erased() {
+    let setup = Setup::new();
+    let (session, agent, org) = (&setup.session, evm().wallet().clone(), other_evm());
+    let admin = ClassifiedBy::Admin("marcus".into());
+    let decide = |id: &str, class| {
+        classify_item(session, &agent, ItemType::Task, id, class, &admin, Some("rule 7"))
+    };
+    decide("task_1", Classification::OrgInternal).unwrap();
+    decide("task_1", Classification::AgentPortable).unwrap();
+    decide("task_3", Classification::OrgConfidential).unwrap();
+    let nobody = ClassifiedBy::Admin(" ".into());
+    let refused =
+        classify_item(session, &agent, ItemType::Task, "x", Classification::Public, &nobody, None);
+    assert_eq!(refused.unwrap_err().code(), "ERR_SCHEMA");
+    let mut options = ExportOptions {
+        redact: Some(redact()),
+        organization: Some(&org),
+        ..plain(ExportType::Full)
+    };
+    let text = setup.export(&options).unwrap().document().canonical().unwrap();
+    assert!(text.contains("Refactor auth") && !text.contains("Open work"));
+    let mut other = redact();
+    other.classifications.set(ItemType::Task, "task_3", Classification::Public);
+    options.redact = Some(other);
+    let text = setup.export(&options).unwrap().document().canonical().unwrap();
+    assert!(text.contains("Open work"));
+    let entries = session.audit(None, 1000).unwrap();
+    assert!(entries.iter().filter(|entry| entry.operation == "write_rows").count() >= 3);
 }

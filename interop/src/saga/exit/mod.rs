@@ -12,6 +12,7 @@ use std::path::Path;
 use grainstore::{EpochMs, ErrorKind, Session};
 use serde::Serialize;
 
+use super::classified::stored_classifications;
 use super::classify::{Classification, Classifications, ItemType};
 use super::document::Document;
 use super::encrypt::Recipient;
@@ -104,7 +105,9 @@ pub fn begin_exit(session: &Session, agent: &Wallet, options: &ExitOptions) -> R
             Error::new(ErrorKind::Conflict, message).with_hint("finalize it, or cancel it first")
         );
     }
-    let process = Process::begin(options, session.now())?;
+    let mut options = options.clone();
+    options.classifications.add_missing(stored_classifications(session, agent)?);
+    let process = Process::begin(&options, session.now())?;
     let preview = preview(&store, &process)?;
     process.write(&store)?;
     Ok(preview)

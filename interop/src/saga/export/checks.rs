@@ -5,11 +5,11 @@ use grainstore::format::parse_datetime;
 use grainstore::{EpochMs, ErrorKind, format};
 use serde_json::Value;
 
-use super::ExportOptions;
 use super::stored::unknown;
+use super::{ExportOptions, TransferRequest};
 use crate::error::{Error, Result};
 use crate::saga::classify::ItemType;
-use crate::saga::consent::{Operation, check_use, uncovered};
+use crate::saga::consent::{Operation, check_use, consent_message, uncovered};
 use crate::saga::document::Document;
 use crate::saga::import::{CONSENT_KIND, is_withdrawal};
 use crate::saga::kinds::{ExportType, Layer};
@@ -72,6 +72,33 @@ pub(super) fn layers(
         }
     }
     Ok((layers, missed))
+}
+
+/// Checks who consents to a transfer, and returns the consents that are recommended and missing.
+///
+/// # Errors
+/// `ERR_POLICY` for a transfer to another organization without what is required; `ERR_SIGNATURE`.
+pub(super) fn transfer(
+    store: &AgentStore<'_>,
+    export_type: ExportType,
+    options: &ExportOptions<'_>,
+    document_id: &str,
+) -> Result<Vec<&'static str>> {
+    let is_needed = export_type == ExportType::Transfer && options.crosses_organizations;
+    match &options.transfer {
+        None if is_needed => Err(Error::new(
+            ErrorKind::Policy,
+            "a transfer to another organization names who consents to it",
+        )
+        .with_hint("have the consent message signed, and give the signatures")),
+        None => Ok(Vec::new()),
+        Some(request) => {
+            let operation = Operation::of_export(export_type);
+            let TransferRequest { kind, destination, at, consents } = request;
+            let message = consent_message(operation, document_id, destination, *at);
+            consents.check(*kind, store.wallet(), &message)
+        }
+    }
 }
 
 /// Refuses a consent that was withdrawn in this store after it was granted.

@@ -17,6 +17,7 @@ use grainstore::{EpochMs, Session};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::classified::stored_classifications;
 use super::container::{ContainerReport, write_container};
 use super::document::{Document, VERSION};
 use super::encrypt::Recipient;
@@ -29,6 +30,7 @@ use super::schema::SCHEMA_URL;
 use super::sign::Signer;
 use super::store::AgentStore;
 use super::time;
+use super::transfer_consent::{TransferConsents, TransferKind};
 use super::validate::Verdict;
 use crate::error::{Error, Result};
 use crate::monitor::Monitor;
@@ -52,8 +54,10 @@ pub struct ExportOptions<'o> {
     pub crosses_organizations: bool,
     /// The signed consent of the agent: [`Consent::sign`](super::Consent::sign).
     pub consent: Option<Value>,
-    /// How it is redacted.
+    /// How it is redacted. What was decided of items in the store ([`classify_item`](super::classify_item)) holds too.
     pub redact: Option<RedactOptions>,
+    /// Who consents to the transfer; a transfer that leaves the organization needs it.
+    pub transfer: Option<TransferRequest>,
     /// Signs the redaction manifest for the organization.
     pub organization: Option<&'o dyn Signer>,
     /// To whom layers are encrypted.
@@ -85,6 +89,20 @@ impl std::fmt::Debug for ExportOptions<'_> {
     }
 }
 
+/// A transfer to another organization, and who consents to it: of [`ExportOptions`]. The message that they sign is
+/// [`consent_message`](super::consent_message()), with the id of the document ([`ExportOptions::document_id`]).
+#[derive(Debug, Clone)]
+pub struct TransferRequest {
+    /// Why, which decides who must consent.
+    pub kind: TransferKind,
+    /// The address of the destination, as it stands in the message.
+    pub destination: String,
+    /// The time that stands in the message.
+    pub at: EpochMs,
+    /// The consents.
+    pub consents: TransferConsents,
+}
+
 /// What an export came to: [`export_document`].
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
@@ -107,6 +125,8 @@ pub struct ExportReport {
     pub grains: Option<grainstore::ExportReport>,
     /// The checksums of the container.
     pub container: Option<ContainerReport>,
+    /// Consents that are recommended and missing.
+    pub missing_consents: Vec<&'static str>,
     /// Valid, or valid with extensions.
     pub verdict: Verdict,
 }
@@ -217,6 +237,7 @@ impl<'s> Export<'s> {
             Some(id) => id.clone(),
             None => format!("saga_{}", time::random_id()?),
         };
+        let missing_consents = checks::transfer(&store, export_type, options, &document_id)?;
         options.monitor.step(0, 3)?;
         let gathered = stored::gather(&store, &layers)?;
         let mut members = stored::kept_members(&store, &gathered.layers, export_type, options)?;
@@ -242,6 +263,7 @@ impl<'s> Export<'s> {
             removed: 0,
             grains: None,
             container: None,
+            missing_consents,
             verdict: Verdict::Valid,
         };
         let document = Document::from_value(Value::Object(members))?;
@@ -308,7 +330,10 @@ impl<'s> Export<'s> {
         let Some(redact) = checks::redaction(&self.document, self.export_type, options)? else {
             return Ok(());
         };
-        let manifest = self.document.redact(redact, options.organization)?;
+        let mut redact = redact.clone();
+        let (session, agent) = (self.store.session(), self.store.wallet());
+        redact.classifications.add_missing(stored_classifications(session, agent)?);
+        let manifest = self.document.redact(&redact, options.organization)?;
         checks::held(&manifest, &self.held)?;
         for entry in &manifest.entries {
             let count = match entry.action {

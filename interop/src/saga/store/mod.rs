@@ -24,6 +24,8 @@ pub(super) use plan::Plan;
 const HEADS: u8 = 1;
 /// The table of marks: of the newest document, of transfers.
 const MARKS: u8 = 2;
+/// The table of what an organization decided of items.
+const DECISIONS: u8 = 3;
 /// Most versions that are walked from a row to the newest.
 const MAX_STEPS: usize = 100_000;
 
@@ -151,6 +153,50 @@ impl<'s> AgentStore<'s> {
             None => self.rows.remove(MARKS, name),
         };
         self.rows.write(vec![change])
+    }
+
+    /// Writes what was decided of an item.
+    ///
+    /// # Errors
+    /// Those of [`Session::write_rows`].
+    pub(super) fn set_decision(
+        &self,
+        item_type: &str,
+        id: &str,
+        decision: &impl Serialize,
+    ) -> Result<()> {
+        // The id is in the value as well, since a long key is kept by its hash.
+        let key = format!("{item_type}\0{id}");
+        let row = (item_type, id, decision);
+        let change = self.rows.put(DECISIONS, key.as_str(), &row, Owner::Store)?;
+        self.rows.write(vec![change])
+    }
+
+    /// Calls `each` with what was decided of each item.
+    ///
+    /// # Errors
+    /// Those of [`Session::rows`].
+    pub(super) fn decisions<T: serde::de::DeserializeOwned>(
+        &self,
+        mut each: impl FnMut(&str, &str, T),
+    ) -> Result<()> {
+        self.rows.each(DECISIONS, |_, (item_type, id, decision): (String, String, T)| {
+            each(&item_type, &id, decision);
+            Ok(())
+        })
+    }
+
+    /// Removes what was decided of all items.
+    ///
+    /// # Errors
+    /// Those of [`Session::rows`] and [`Session::write_rows`].
+    pub(super) fn forget_decisions(&self) -> Result<()> {
+        let mut changes = Vec::new();
+        self.rows.each(DECISIONS, |key, _: serde::de::IgnoredAny| {
+            changes.push(self.rows.remove(DECISIONS, key));
+            Ok(())
+        })?;
+        self.rows.write(changes)
     }
 
     /// Every grain that a row leads to, with its kind.

@@ -3,8 +3,10 @@
 use crate::support::*;
 use grainstore_interop::json;
 use grainstore_interop::saga::{
-    Document, Level, SignatureVerdict, Signer, Verdict, Wallet, verify_signature,
+    Document, Layer, Level, RedactOptions, SignatureVerdict, Signer, Vault, VaultKey, Verdict,
+    Wallet, verify_signature,
 };
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -311,5 +313,84 @@ fn unusual_things_are_warned_of() {
         "layers.skills.verified[0]",
     ] {
         assert!(warned.contains(&path), "{path} in {warned:?}");
+    }
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "\\PC{0,5}|2026-03-20T10:00:00Z|0x[0-9a-f]{0,6}|[A-Za-z0-9+/]{0,4}={0,2}"
+            .prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 20, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map("[a-z]{0,3}", inner, 0..4)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_in_the_place_of_something_is_a_surprise(
+        place in any::<usize>(), other in any::<usize>(), value in any_json(), second in any_json(),
+    ) {
+        let mut document = signed(envelope("full", full_layers()), &evm()).to_value();
+        document["layers"]["vault"] = json!({
+            "encryption": {"algorithm": "aes-256-gcm", "keyDerivation": "hkdf-sha256", "salt": "AAAA", "info": "x"},
+            "items": [{"itemId": "a", "type": "note", "fields": {"__encrypted": true}, "keyWraps": [{}]}],
+            "shares": [{"recipientAddress": "b"}],
+        });
+        document["consent"] = json!({"operation": "export", "scope": ["identity"]});
+        document["redactionManifest"] = json!({"summary": {}, "entries": [{"type": "task"}], "orgSignature": {}});
+        document["privacy"] = json!({"encryptedLayers": ["persona", "vault"]});
+        for (place, value) in [(place, value), (other, second)] {
+            let mut pointers = Vec::new();
+            pointers_of(&document, "", &mut pointers);
+            *document.pointer_mut(&pointers[place % pointers.len()]).unwrap() = value;
+        }
+        let Ok(mut document) = Document::from_value(document) else { return Ok(()) };
+        let _ = document.validate(NOW);
+        let _ = document.verify_manifest();
+        let _ = document.classified(&Default::default());
+        let _ = document.clone().decrypt(&box_key());
+        if let Some(vault) = document.layer(Layer::Vault)
+            && let Ok(vault) = Vault::from_value(vault.clone())
+        {
+            let _ = vault.open("a", &VaultKey::from_wallet_key([0x11; 32]));
+        }
+        let options = RedactOptions {
+            organization: "company_flowstate".into(),
+            reason: "organizational-exit".into(),
+            at: NOW,
+            classifications: Default::default(),
+        };
+        let _ = document.redact(&options, None);
+        let _ = document.sign(&evm());
+    }
+}
+
+/// The pointers to every value of a value.
+fn pointers_of(value: &Value, at: &str, pointers: &mut Vec<String>) {
+    pointers.push(at.to_owned());
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                let name = name.replace('~', "~0").replace('/', "~1");
+                pointers_of(value, &format!("{at}/{name}"), pointers);
+            }
+        }
+        Value::Array(items) => {
+            for (place, value) in items.iter().enumerate() {
+                pointers_of(value, &format!("{at}/{place}"), pointers);
+            }
+        }
+        _ => {}
     }
 }

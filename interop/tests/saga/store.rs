@@ -673,3 +673,21 @@ fn an_item_that_was_erased_or_written_by_hand_is_told_or_taken_as_it_is() {
     let again = import_document(&session, &document, &ImportOptions::default()).unwrap_err();
     assert_eq!(again.code(), "ERR_ERASED");
 }
+
+#[test]
+fn an_encrypted_store_keeps_documents_as_any_other_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let store_dir = dir.path().join("store");
+    let options = OpenOptions::new().create(true).key(grainstore::MasterKey::new([9; 32]));
+    let session = Store::open(&store_dir, &options).unwrap().session(SessionOptions::default());
+    let document = signed(full_value(), &evm());
+    take(&session, &document);
+    assert!(stored_document(&session, evm().wallet()).unwrap().unwrap() == document);
+    session.store().flush().unwrap();
+    let bytes = bytes_of(&store_dir);
+    let has = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(
+        !has("Refactored the auth layer") && !has("Prompt of the house") && !has("saga_test0001")
+    );
+    assert_eq!(session.store().verify(true).unwrap().problems, []);
+}

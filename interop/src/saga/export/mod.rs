@@ -2,134 +2,43 @@
 //!
 //! In this order: what is asked for and consented to, redacted, encrypted, signed.
 //!
+//! - `options`: what is asked for, and what it came to.
 //! - `stored`: layers from the store. `checks`: what an export must have, and what it may not do.
 //! - `memory`: grains as a long-term memory, and encrypted files. `files`: which files go along.
 
 mod checks;
 mod files;
 mod memory;
+mod options;
 mod stored;
 
 use std::path::Path;
 
 use grainstore::cal::Query;
 use grainstore::{EpochMs, Session};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::classified::stored_classifications;
-use super::container::{ContainerReport, write_container};
+use super::container::write_container;
 use super::document::{Document, VERSION};
-use super::encrypt::Recipient;
 use super::finding::Level;
 use super::freeze;
 use super::kinds::{ExportType, Layer};
 use super::native;
-use super::redact::RedactOptions;
 use super::schema::SCHEMA_URL;
 use super::sign::Signer;
 use super::store::AgentStore;
 use super::time;
-use super::transfer_consent::{TransferConsents, TransferKind};
 use super::validate::Verdict;
 use crate::error::{Error, Result};
-use crate::monitor::Monitor;
 
+pub use options::{ExportOptions, ExportReport, TransferRequest};
 pub use stored::stored_document;
 
 /// The long-term memory, which is encrypted unless its owner says otherwise.
 const LONG_TERM: &str = "memory.longTerm";
 /// The system prompt, which crosses no organization in plain.
 pub(super) const SYSTEM_PROMPT: &str = "cognitive.systemPrompt";
-
-/// Options of [`export_document`] and [`export_container`].
-#[derive(Default)]
-pub struct ExportOptions<'o> {
-    /// What it is for; a full export by default.
-    pub export_type: Option<ExportType>,
-    /// The layers that are asked for; all that the type has by default. The identity is in every export.
-    pub layers: Option<Vec<Layer>>,
-    /// True if it leaves the organization: it then needs a consent, a redaction of what is the organization's, and keys
-    /// of its recipients.
-    pub crosses_organizations: bool,
-    /// The signed consent of the agent: [`Consent::sign`](super::Consent::sign).
-    pub consent: Option<Value>,
-    /// How it is redacted. What was decided of items in the store ([`classify_item`](super::classify_item)) holds too.
-    pub redact: Option<RedactOptions>,
-    /// Who consents to the transfer; a transfer that leaves the organization needs it.
-    pub transfer: Option<TransferRequest>,
-    /// Signs the redaction manifest for the organization.
-    pub organization: Option<&'o dyn Signer>,
-    /// To whom layers are encrypted.
-    pub recipients: Vec<Recipient>,
-    /// Layers and parts that are encrypted beside those that must be, such as `memory.episodic`.
-    pub encrypt: Vec<String>,
-    /// True to leave the long-term memory in plain, which its owner may.
-    pub plain_long_term: bool,
-    /// Grains that go along as the long-term memory of a container: all that match and that the session sees.
-    pub grains: Option<Query>,
-    /// True to show current events, goals and workflows among these grains as items of the document too, which other
-    /// systems read.
-    pub native_items: bool,
-    /// Refuses to write what the published schema refuses.
-    pub strict_schema: bool,
-    /// The id of the document; a random one by default.
-    pub document_id: Option<String>,
-    /// Follows the export.
-    pub monitor: Monitor<'o>,
-}
-
-impl std::fmt::Debug for ExportOptions<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ExportOptions")
-            .field("export_type", &self.export_type)
-            .field("layers", &self.layers)
-            .field("crosses_organizations", &self.crosses_organizations)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A transfer to another organization, and who consents to it: of [`ExportOptions`]. The message that they sign is
-/// [`consent_message`](super::consent_message()), with the id of the document ([`ExportOptions::document_id`]).
-#[derive(Debug, Clone)]
-pub struct TransferRequest {
-    /// Why, which decides who must consent.
-    pub kind: TransferKind,
-    /// The address of the destination, as it stands in the message.
-    pub destination: String,
-    /// The time that stands in the message.
-    pub at: EpochMs,
-    /// The consents.
-    pub consents: TransferConsents,
-}
-
-/// What an export came to: [`export_document`].
-#[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
-pub struct ExportReport {
-    /// The id of the document.
-    pub document_id: String,
-    /// The layers that it has.
-    pub layers: Vec<Layer>,
-    /// Layers that were asked for and that the consent does not cover.
-    pub narrowed: Vec<Layer>,
-    /// Items that a layer names and that are gone: erased, or taken back.
-    pub absent: Vec<String>,
-    /// The paths that are encrypted.
-    pub encrypted: Vec<String>,
-    /// Items that were redacted.
-    pub redacted: u64,
-    /// Items that were taken out by the redaction.
-    pub removed: u64,
-    /// Grains in the long-term memory, and those that rules of the store keep out of it.
-    pub grains: Option<grainstore::ExportReport>,
-    /// The checksums of the container.
-    pub container: Option<ContainerReport>,
-    /// Consents that are recommended and missing.
-    pub missing_consents: Vec<&'static str>,
-    /// Valid, or valid with extensions.
-    pub verdict: Verdict,
-}
 
 /// Exports an agent as a signed document.
 ///

@@ -87,6 +87,11 @@ impl Error {
         self.in_entry(&path.display().to_string())
     }
 
+    /// What it says, without the entry.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// The kind, by which a program decides.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

@@ -1,0 +1,191 @@
+//! An archive or a delta that is open, with its manifest: which entries hold what.
+
+use std::path::Path;
+
+use super::issue::{Issues, Place};
+use super::names::{
+    DELTA_ENTRY, DELTA_MANIFEST_ENTRY, INDEX_ENTRY, LAYERS, Layer, MAJOR, MANIFEST_ENTRY,
+};
+use super::schema;
+use crate::archive::{Archive, Limits};
+use crate::error::{Error, Result};
+use crate::json::{self, Value};
+
+/// Most bytes of a document of an archive; `ERR_LIMIT` beyond. Records and files are read bit by bit.
+pub(super) const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
+
+/// What an archive is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// All of an agent.
+    Snapshot,
+    /// What changed.
+    Delta,
+}
+
+/// An open archive.
+#[derive(Debug)]
+pub(super) struct Bundle {
+    pub(super) archive: Archive,
+    pub(super) kind: Kind,
+    pub(super) manifest: Value,
+    /// The name of the manifest.
+    pub(super) manifest_entry: &'static str,
+    pub(super) partitions: Vec<Partition>,
+}
+
+/// A file of records.
+#[derive(Debug, Clone)]
+pub(super) struct Partition {
+    pub(super) file: String,
+    pub(super) from: Option<String>,
+    pub(super) to: Option<String>,
+    pub(super) record_count: u64,
+    pub(super) sealed: bool,
+    pub(super) checksum: Option<String>,
+}
+
+impl Bundle {
+    /// Opens an archive, and reads its manifest.
+    ///
+    /// # Errors
+    /// Those of [`Archive::open`]; `ERR_CORRUPT` without a manifest; `ERR_VERSION`.
+    pub(super) fn open(path: &Path, limits: Limits, kind: Kind) -> Result<Self> {
+        let archive = Archive::open(path, limits)?;
+        let names: &[&'static str] = match kind {
+            Kind::Snapshot => &[MANIFEST_ENTRY],
+            Kind::Delta => &[DELTA_MANIFEST_ENTRY, MANIFEST_ENTRY],
+        };
+        let found = names.iter().copied().find(|name| archive.entry(name).is_some());
+        let Some(manifest_entry) = found else {
+            let error = Error::corrupt("this is no ALF archive: it has no manifest");
+            return Err(error.in_entry(MANIFEST_ENTRY).at_path(path));
+        };
+        let bytes = archive.read(manifest_entry, MAX_DOCUMENT_BYTES)?.unwrap_or_default();
+        let manifest = json::parse(&bytes).map_err(|error| error.in_entry(manifest_entry))?;
+        check_version(&manifest).map_err(|error| error.in_entry(manifest_entry))?;
+        let partitions = partitions_of(&manifest, kind);
+        Ok(Self { archive, kind, manifest, manifest_entry, partitions })
+    }
+
+    /// Opens an archive that is a snapshot or a delta, whichever its manifest says.
+    ///
+    /// # Errors
+    /// As [`Bundle::open`].
+    pub(super) fn open_any(path: &Path, limits: Limits) -> Result<Self> {
+        let bundle = Self::open(path, limits, Kind::Delta)?;
+        match bundle.manifest.get("changes").is_some() {
+            true => Ok(bundle),
+            false => Self::open(path, limits, Kind::Snapshot),
+        }
+    }
+
+    /// Checks the manifest against its shape.
+    pub(super) fn check_manifest(&self, issues: &mut Issues) {
+        let shape = match self.kind {
+            Kind::Snapshot => &schema::MANIFEST,
+            Kind::Delta => &schema::DELTA_MANIFEST,
+        };
+        schema::check(shape, &self.manifest, &Place::entry(self.manifest_entry), issues);
+    }
+
+    /// The id of the agent, as it is written.
+    pub(super) fn agent_id(&self) -> &str {
+        self.agent("id")
+    }
+
+    /// A text about the agent.
+    pub(super) fn agent(&self, name: &str) -> &str {
+        let agent = self.manifest.get("agent");
+        agent.and_then(|agent| agent.get(name)).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The layers: of a snapshot all, of a delta those that changed.
+    fn inventory(&self) -> Option<&Value> {
+        self.manifest.get(match self.kind {
+            Kind::Snapshot => "layers",
+            Kind::Delta => "changes",
+        })
+    }
+
+    /// What the manifest says of a layer.
+    pub(super) fn layer(&self, layer: Layer) -> Option<&Value> {
+        self.inventory()?.get(layer.name)
+    }
+
+    /// The entry of a layer, if there is such a layer.
+    pub(super) fn layer_entry(&self, layer: Layer) -> Option<&str> {
+        let said = self.layer(layer)?;
+        Some(said.get("file").and_then(Value::as_str).unwrap_or(layer.entry))
+    }
+
+    /// The entry of the index of the memory.
+    pub(super) fn index_entry(&self) -> Option<&str> {
+        self.inventory()?.get("memory")?.get("index_file")?.as_str()
+    }
+
+    /// The names of files that went, in a delta.
+    pub(super) fn removed_files(&self) -> Vec<&str> {
+        let removed = self.inventory().and_then(|changes| changes.get("files_removed"));
+        let removed = removed.and_then(Value::as_array).filter(|_| self.kind == Kind::Delta);
+        removed.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
+    /// The names of the entries that are files: raw sources, artifacts, and what is not known.
+    pub(super) fn files(&self) -> impl Iterator<Item = &str> {
+        let is_file = |name: &&str| {
+            let is_layer = LAYERS.iter().any(|layer| self.layer_entry(*layer) == Some(name));
+            let is_partition = self.partitions.iter().any(|partition| partition.file == **name);
+            let is_own = [MANIFEST_ENTRY, DELTA_MANIFEST_ENTRY, INDEX_ENTRY].contains(name);
+            !is_layer && !is_partition && !is_own && self.index_entry() != Some(name)
+        };
+        self.archive.entries().iter().map(crate::archive::Entry::name).filter(is_file)
+    }
+}
+
+/// Refuses versions that are newer than what is read (ALF 8.2).
+fn check_version(manifest: &Value) -> Result<()> {
+    let version = manifest.get("alf_version").and_then(Value::as_str).unwrap_or_default();
+    let major = version.split('.').next().and_then(|major| major.parse::<u64>().ok());
+    match major {
+        Some(major) if major > MAJOR => {
+            let message = format!("it is of version {version} of ALF, and {MAJOR} is read");
+            Err(Error::version(message))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn partitions_of(manifest: &Value, kind: Kind) -> Vec<Partition> {
+    let text =
+        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let count = |value: &Value| value.get("record_count").and_then(Value::as_u64);
+    match kind {
+        Kind::Snapshot => {
+            let listed = manifest.get("layers").and_then(|layers| layers.get("memory"));
+            let listed = listed.and_then(|memory| memory.get("partitions"));
+            let listed = listed.and_then(Value::as_array).into_iter().flatten();
+            let read = listed.map(|said| Partition {
+                file: text(said, "file").unwrap_or_default(),
+                from: text(said, "from"),
+                to: text(said, "to"),
+                record_count: count(said).unwrap_or_default(),
+                sealed: said.get("sealed").and_then(Value::as_bool).unwrap_or_default(),
+                checksum: text(said, "checksum"),
+            });
+            read.collect()
+        }
+        Kind::Delta => {
+            let said = manifest.get("changes").and_then(|changes| changes.get("memory"));
+            let read = said.map(|said| Partition {
+                file: text(said, "file").unwrap_or_else(|| DELTA_ENTRY.to_owned()),
+                from: None,
+                to: None,
+                record_count: count(said).unwrap_or_default(),
+                sealed: false,
+                checksum: None,
+            });
+            read.into_iter().collect()
+        }
+    }
+}

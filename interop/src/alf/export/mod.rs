@@ -1,0 +1,242 @@
+//! Export (ALF 6.1): all of an agent as an archive.
+//!
+//! `adopt`: grains that were not born as records. `partitions`: records by time; those of sealed partitions are the same bytes each time. `manifest`: what the archive
+//! says of itself. `entry`: what is written, with its hash.
+
+mod adopt;
+mod entry;
+mod manifest;
+mod partitions;
+
+use std::path::Path;
+
+use grainstore::{Owner, Session};
+use serde::Serialize;
+
+use super::agent::{self, Agent};
+use super::import::{SealedRow, follow_store, whole_document};
+use super::names::{INDEX_ENTRY, LAYERS, Layer, MANIFEST_ENTRY, tables};
+use super::partition::Granularity;
+use crate::archive::ArchiveWriter;
+use crate::error::{Error, Result};
+use crate::json::{self, Value};
+use crate::kept::{Files, clamped};
+use crate::monitor::Monitor;
+
+pub(super) use entry::{Content, NewEntry, write_entries};
+pub(super) use manifest::{described, update, with_checksum};
+use partitions::Partitions;
+
+/// Options of [`export`].
+///
+/// ```
+/// use grainstore_interop::alf::ExportOptions;
+///
+/// let options = ExportOptions { agent_id: Some("0197-example".into()), ..ExportOptions::default() };
+/// assert!(options.remember_sealed);
+/// ```
+#[derive(Debug, Clone)]
+pub struct ExportOptions {
+    /// The agent; `None` for the only one of the store.
+    pub agent_id: Option<String>,
+    /// The name of an agent that the store has no name of.
+    pub agent_name: Option<String>,
+    /// How long a partition is.
+    pub granularity: Granularity,
+    /// True to keep the bytes of sealed partitions, so that they are the same in the next export. They are kept in the
+    /// store, once more than the records.
+    pub remember_sealed: bool,
+    /// True to export grains too that were not born as memory records, of all namespaces and in any state: each record
+    /// carries its grain. An agent with an id and a name that the store does not have is made then.
+    pub native: bool,
+}
+
+impl Default for ExportOptions {
+    fn default() -> Self {
+        Self {
+            agent_id: None,
+            agent_name: None,
+            granularity: Granularity::default(),
+            remember_sealed: true,
+            native: false,
+        }
+    }
+}
+
+/// What an export wrote: [`export`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ExportReport {
+    /// The agent.
+    pub agent_id: String,
+    /// Number of records.
+    pub records: u64,
+    /// Number of records that are not in the archive: they were erased, or may not be read.
+    pub omitted_records: u64,
+    /// The partitions.
+    pub partitions: Vec<PartitionReport>,
+    /// Sealed partitions that are not the bytes of an earlier archive: a record of their time came later, or was erased.
+    pub replaced_partitions: Vec<String>,
+    /// Number of files: raw sources, artifacts, and what is not known.
+    pub files: u64,
+    /// The last sequence number, from which a delta goes on.
+    pub sequence: u64,
+    /// The checksum of the archive.
+    pub checksum: String,
+}
+
+/// A partition of an [`ExportReport`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct PartitionReport {
+    /// Its entry.
+    pub file: String,
+    /// Number of its records.
+    pub records: u64,
+    /// True if its time is over.
+    pub sealed: bool,
+    /// The SHA-256 of its bytes.
+    pub sha256: String,
+}
+
+/// Exports all of an agent as an archive. The file takes its name once it is whole.
+///
+/// See the [module](super) for an example.
+///
+/// # Errors
+/// `ERR_NOT_FOUND` for an agent that the store does not have; `ERR_CONFLICT` for a file within a store, or where the
+/// store has several agents and none is named; `ERR_ACCESS` unless the session is the operator's; `ERR_TIMEOUT`,
+/// `ERR_IO`.
+pub fn export(
+    session: &Session,
+    path: impl AsRef<Path>,
+    options: &ExportOptions,
+    monitor: &Monitor<'_>,
+) -> Result<ExportReport> {
+    let _writing = agent::exclusive();
+    let agent = match (&options.agent_id, &options.agent_name) {
+        (Some(id), Some(name)) if options.native => adopt::enrolled(session, id, name)?,
+        _ => chosen(session, options.agent_id.as_deref())?,
+    };
+    if options.native {
+        adopt::adopt(&agent, monitor)?;
+    }
+    if !session.store().is_read_only() {
+        follow_store(&agent)?;
+    }
+    let writer = ArchiveWriter::create(path.as_ref())?;
+    let sealed = agent.sealed()?;
+    let mut partitions = Partitions::of(&agent, &sealed, options.granularity, monitor)?;
+    let files = agent.files()?;
+    let documents = documents_of(&agent)?;
+    let texts = documents.iter().map(|(layer, document)| (layer.entry, json::line(document)));
+    let texts = texts.chain([(INDEX_ENTRY, partitions.index())]);
+    let mut entries: Vec<NewEntry<'_>> =
+        texts.map(|(name, text)| NewEntry::text(name, &text)).collect();
+    entries.extend(partitions.take_entries());
+    entries.extend(file_entries(&files)?);
+    let manifest = manifest::Snapshot {
+        agent: &agent,
+        documents: &documents,
+        partitions: &partitions,
+        files: &files,
+        name: options.agent_name.as_deref(),
+    };
+    let manifest = manifest.document()?;
+    let (manifest, checksum) = with_checksum(manifest, &entries);
+    entries.insert(0, NewEntry::text(MANIFEST_ENTRY, &manifest));
+    let written = write_entries(writer, entries, monitor)?;
+    if options.remember_sealed && !session.store().is_read_only() {
+        remember(&agent, sealed, &partitions, &written)?;
+    }
+    Ok(ExportReport {
+        agent_id: agent.id.clone(),
+        records: partitions.records(),
+        omitted_records: partitions.omitted,
+        replaced_partitions: partitions.replaced(),
+        partitions: partitions.report(),
+        files: files.list().len() as u64,
+        sequence: agent.sequence()?,
+        checksum,
+    })
+}
+
+/// Returns the agent with an id, or the only one.
+pub(super) fn chosen<'s>(session: &'s Session, id: Option<&str>) -> Result<Agent<'s>> {
+    let agents = Agent::all(session)?;
+    let not_found = |message: String| {
+        Err(Error::new(grainstore::ErrorKind::NotFound, message)
+            .with_hint("import an archive of the agent first"))
+    };
+    match (id, agents.as_slice()) {
+        (Some(id), agents) => {
+            let id = id.to_ascii_lowercase();
+            match agents.iter().any(|(known, _)| *known == id) {
+                true => Ok(Agent::new(session, &id)),
+                false => not_found(format!("the store has no agent {id}")),
+            }
+        }
+        (None, [(id, _)]) => Ok(Agent::new(session, id)),
+        (None, []) => not_found("the store has no agent of ALF".to_owned()),
+        (None, agents) => {
+            let names: Vec<&str> = agents.iter().map(|(id, _)| id.as_str()).collect();
+            let message = format!("the store has several agents: {}", names.join(", "));
+            Err(Error::new(grainstore::ErrorKind::Conflict, message).with_hint("name one of them"))
+        }
+    }
+}
+
+/// The documents of all layers.
+pub(super) fn documents_of(agent: &Agent<'_>) -> Result<Vec<(Layer, Value)>> {
+    let mut documents = Vec::new();
+    for layer in LAYERS {
+        if let Some((document, _)) = whole_document(agent, layer)? {
+            documents.push((layer, document));
+        }
+    }
+    Ok(documents)
+}
+
+/// The files, those under `raw/` last.
+fn file_entries<'s>(files: &Files<'s>) -> Result<Vec<NewEntry<'s>>> {
+    let group = |name: &str| match name {
+        name if name.starts_with("artifacts/") => 0,
+        name if name.starts_with("raw/") => 1,
+        _ => 2,
+    };
+    let mut names: Vec<&String> = files.list().keys().collect();
+    names.sort_by_key(|name| (group(name), name.as_str()));
+    let mut entries = Vec::with_capacity(names.len());
+    for name in names {
+        entries.extend(NewEntry::file(name, files, name)?);
+    }
+    Ok(entries)
+}
+
+/// Keeps the bytes of sealed partitions that were written now.
+fn remember(
+    agent: &Agent<'_>,
+    mut sealed: Files<'_>,
+    partitions: &Partitions<'_>,
+    written: &[NewEntry<'_>],
+) -> Result<()> {
+    let mut rows = Vec::new();
+    for partition in partitions.new_sealed() {
+        let entry = written.iter().find(|entry| entry.name == partition.file);
+        let Some(Content::Temporary(file)) = entry.map(|entry| &entry.content) else { continue };
+        sealed.put(&partition.label, entry::from_start(file)?)?;
+        if let Some(kept) = sealed.get(&partition.label) {
+            let row = SealedRow { file: kept.sha256.clone(), ids: partition.ids.clone() };
+            let key = partition.label.as_str();
+            rows.push(agent.rows.put(tables::SEALED, key, &row, Owner::Store)?);
+        }
+    }
+    for label in partitions.obsolete(sealed.list().keys()) {
+        sealed.remove(&label);
+    }
+    sealed.commit(clamped(agent.session.now()), &[])?;
+    match rows.is_empty() {
+        true => Ok(()),
+        false => agent.rows.write(rows),
+    }
+}

@@ -1,0 +1,348 @@
+//! Records that are written together: their grains in one batch, those that take the place of others one after the
+//! other, and then all their rows and the log in one commit.
+
+use std::collections::{BTreeSet, HashMap};
+
+use grainstore::embed::Embedding;
+use grainstore::format::Map;
+use grainstore::{ContentAddress, ErrorKind, Pending, RowChange, Session, VerificationStatus};
+
+use crate::alf::agent::{Agent, Change, RecordRow};
+use crate::alf::names::PROFILE;
+use crate::alf::record::{Record, sensitivity_of, status_of};
+use crate::error::{Error, Result};
+use crate::json::Value;
+use crate::kept::NewGrain;
+
+/// Most records of a chunk.
+pub(super) const MAX_RECORDS: usize = 1_000;
+/// Bytes of grains and rows after which a chunk is full.
+pub(super) const MAX_BYTES: usize = 4 << 20;
+/// Why a record takes the place of another.
+pub(super) const SUPERSESSION: &str = "alf supersession";
+
+/// A record that waits to be written.
+#[derive(Debug)]
+pub(in super::super) struct Waiting {
+    pub(in super::super) record: Record,
+    /// What the log says of it.
+    pub(in super::super) change: Change,
+    /// What the report counts it as.
+    pub(in super::super) counted: Change,
+    /// Fields of its grain, without what says that it takes a place.
+    pub(in super::super) fields: Map,
+    pub(in super::super) grain: NewGrain,
+    pub(in super::super) grain_type: u8,
+    /// The record, if it carries its grain.
+    pub(in super::super) native: Option<Value>,
+    /// The grain whose place it takes.
+    pub(in super::super) old: Option<ContentAddress>,
+    /// A grain of another type, which is taken back instead.
+    pub(in super::super) retired: Option<ContentAddress>,
+    pub(in super::super) vectors: Vec<Embedding>,
+    /// The record that it is a change of, with a row that says so.
+    pub(in super::super) changed: Option<(String, RecordRow)>,
+    /// The place of its line.
+    pub(in super::super) at: String,
+}
+
+/// A row that is written without a grain.
+#[derive(Debug)]
+pub(in super::super) struct WaitingRow {
+    pub(in super::super) id: String,
+    pub(in super::super) row: RecordRow,
+    pub(in super::super) change: Change,
+    pub(in super::super) vectors: Vec<Embedding>,
+    /// The place of its line.
+    pub(in super::super) at: String,
+}
+
+/// Records that are written together.
+#[derive(Debug, Default)]
+pub(in super::super) struct Chunk {
+    waiting: Vec<Waiting>,
+    rows: Vec<WaitingRow>,
+    /// Places in `waiting` by the number of the record.
+    by_number: HashMap<u128, usize>,
+    bytes: usize,
+    /// Ids of records that others of the chunk are changes of.
+    changed: BTreeSet<String>,
+    /// Entries of the log beyond those of the records.
+    pub(in super::super) log: Vec<(Change, String)>,
+}
+
+/// What became of a record of a chunk.
+#[derive(Debug)]
+pub(in super::super) struct Outcome {
+    pub(in super::super) change: Change,
+    pub(in super::super) created_ms: i64,
+    pub(in super::super) at: String,
+    pub(in super::super) result: Result<()>,
+    /// The record that it says it takes the place of could not be given up for it.
+    pub(in super::super) lost_place: bool,
+}
+
+impl Chunk {
+    pub(in super::super) fn is_full(&self) -> bool {
+        self.waiting.len() + self.rows.len() >= MAX_RECORDS || self.bytes >= MAX_BYTES
+    }
+
+    pub(in super::super) fn get(&self, number: u128) -> Option<&Waiting> {
+        self.waiting.get(*self.by_number.get(&number)?)
+    }
+
+    pub(in super::super) fn has(&self, number: u128) -> bool {
+        self.by_number.contains_key(&number)
+    }
+
+    /// Returns `true` if a record of the chunk is a change of this one.
+    pub(in super::super) fn changes(&self, id: &str) -> bool {
+        self.changed.contains(id)
+    }
+
+    pub(in super::super) fn add(&mut self, waiting: Waiting) {
+        let vectors = waiting.vectors.iter().map(|vector| vector.values().len() * 40);
+        self.bytes += waiting.grain.size_bytes() + vectors.sum::<usize>();
+        self.by_number.insert(waiting.record.number, self.waiting.len());
+        self.changed.extend(waiting.changed.iter().map(|(id, _)| id.clone()));
+        self.waiting.push(waiting);
+    }
+
+    pub(in super::super) fn add_row(&mut self, row: WaitingRow) {
+        self.rows.push(row);
+    }
+
+    /// Writes everything, as parts of a sequence number.
+    ///
+    /// # Errors
+    /// `ERR_IO` and others of the store as a whole. What is wrong with a record is in its outcome.
+    pub(in super::super) fn write(
+        self,
+        agent: &Agent<'_>,
+        place: (u64, &mut u64),
+    ) -> Result<Vec<Outcome>> {
+        let Self { waiting, rows, log, .. } = self;
+        let mut done = Vec::with_capacity(waiting.len() + rows.len());
+        for (mut one, result, lost_place) in store_grains(agent.session, waiting)? {
+            let mut changes = Vec::new();
+            let result = result.and_then(|()| finish_record(agent, &mut one, &mut changes));
+            let (change, created_ms) = (one.counted, one.record.created_ms);
+            let outcome = Outcome { change, created_ms, at: one.at, result, lost_place };
+            done.push(Done { outcome, changes, entry: (one.change, one.record.id) });
+        }
+        for one in rows {
+            let mut changes = Vec::new();
+            let result = finish_row(agent, &one).map(|row| changes.push(row));
+            let (change, created_ms) = (one.change, one.row.created_ms);
+            let outcome = Outcome { change, created_ms, at: one.at, result, lost_place: false };
+            done.push(Done { outcome, changes, entry: (one.change, one.id) });
+        }
+        write_rows(agent, &mut done, &log, place)?;
+        Ok(done.into_iter().map(|one| one.outcome).collect())
+    }
+}
+
+/// A record whose grain is stored, with the rows that are to be written.
+struct Done {
+    outcome: Outcome,
+    changes: Vec<RowChange>,
+    /// What the log says of it.
+    entry: (Change, String),
+}
+
+/// Writes the rows of records, and the log. Those of a grain under hold are left as they are.
+fn write_rows(
+    agent: &Agent<'_>,
+    done: &mut [Done],
+    log: &[(Change, String)],
+    (sequence, part): (u64, &mut u64),
+) -> Result<()> {
+    for _ in 0..=done.len() {
+        let (mut changes, mut owners) = (Vec::new(), Vec::new());
+        let mut entries = log.to_vec();
+        for (number, one) in done.iter().enumerate() {
+            if one.outcome.result.is_ok() {
+                entries.push(one.entry.clone());
+                changes.extend(one.changes.iter().cloned());
+                owners.resize(changes.len(), number);
+            }
+        }
+        if entries.is_empty() {
+            return Ok(());
+        }
+        changes.extend(agent.log_changes((sequence, *part), &entries)?);
+        let Err(error) = agent.session.write_rows(changes) else {
+            *part += 1;
+            return Ok(());
+        };
+        let owner = error.batch_index().and_then(|at| done.get_mut(*owners.get(at)?));
+        match owner {
+            Some(owner) if is_refused(&error) => owner.outcome.result = Err(error.into()),
+            _ => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+impl Chunk {
+    /// Tells what would become of everything, without writing it. Policies are asked.
+    pub(in super::super) fn tried(self, agent: &Agent<'_>) -> Vec<Outcome> {
+        let outcomes = self.waiting.into_iter().map(|one| {
+            let refusal = one.old.filter(|old| agent.session.exists(old).unwrap_or_default());
+            let refusal = refusal.map(|old| {
+                let tried = agent.session.try_supersede(&old, one.grain.offer(), None)?;
+                tried
+                    .refusal
+                    .filter(|error| error.kind() != ErrorKind::Conflict)
+                    .map_or(Ok(()), Err)
+            });
+            let result = refusal.unwrap_or(Ok(())).map_err(Error::from);
+            let (change, created_ms) = (one.counted, one.record.created_ms);
+            Outcome { change, created_ms, at: one.at, result, lost_place: false }
+        });
+        let mut outcomes: Vec<_> = outcomes.collect();
+        outcomes.extend(self.rows.into_iter().map(|one| {
+            let (change, created_ms) = (one.change, one.row.created_ms);
+            Outcome { change, created_ms, at: one.at, result: Ok(()), lost_place: false }
+        }));
+        outcomes
+    }
+}
+
+type Stored = (Waiting, Result<()>, bool);
+
+/// Stores the grains: first those that take nobody's place.
+fn store_grains(session: &Session, waiting: Vec<Waiting>) -> Result<Vec<Stored>> {
+    let (successors, plain): (Vec<_>, Vec<_>) =
+        waiting.into_iter().partition(|one| one.old.is_some());
+    let mut done = Vec::with_capacity(successors.len() + plain.len());
+    let (retiring, plain): (Vec<_>, Vec<_>) =
+        plain.into_iter().partition(|one| one.retired.is_some());
+    let offers = plain.iter().map(|one| one.grain.offer().with_vectors(one.vectors.clone()));
+    match session.put_batch(offers) {
+        Ok(_) => done.extend(plain.into_iter().map(|one| (one, Ok(()), false))),
+        Err(error) if is_of_all(&error) => return Err(error.into()),
+        // One of them is refused: which one, each tells by itself.
+        Err(_) => {
+            for mut one in plain {
+                let result = put_alone(session, &mut one);
+                done.push((one, result, false));
+            }
+        }
+    }
+    for mut one in retiring {
+        let result = retire(session, &one).and_then(|()| put_alone(session, &mut one));
+        done.push((one, result, false));
+    }
+    done.extend(store_successors(session, successors));
+    Ok(done)
+}
+
+/// Returns `true` for an error that is not about a grain.
+fn is_of_all(error: &grainstore::Error) -> bool {
+    matches!(error.kind(), ErrorKind::Io | ErrorKind::ReadOnly | ErrorKind::Busy)
+}
+
+/// Stores a grain with its vectors, or without them if they are what is refused. In the place of a grain that a record
+/// carries, and that would take the place of one that is not there, stands one that says what the record says.
+fn put_alone(session: &Session, one: &mut Waiting) -> Result<()> {
+    let with_vectors = one.grain.offer().with_vectors(one.vectors.clone());
+    match session.put(with_vectors) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::SupersedeRequired && one.native.is_some() => {
+            put_mapped(session, one)
+        }
+        Err(_) if !one.vectors.is_empty() => Ok(session.put(one.grain.offer()).map(drop)?),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Stores a grain that says what the record says, and takes nobody's place.
+fn put_mapped(session: &Session, one: &mut Waiting) -> Result<()> {
+    one.grain = NewGrain::new(PROFILE, one.fields.clone(), sensitivity_of(&one.fields))?;
+    one.native = None;
+    Ok(session.put(one.grain.offer()).map(drop)?)
+}
+
+/// Takes a grain of another type back, which its policy may refuse.
+fn retire(session: &Session, one: &Waiting) -> Result<()> {
+    let Some(old) = &one.retired else { return Ok(()) };
+    let retracted = VerificationStatus::Retracted;
+    Ok(session.set_verification(old, retracted, SUPERSESSION, None)?)
+}
+
+fn store_successors(session: &Session, successors: Vec<Waiting>) -> Vec<Stored> {
+    let submitted: Vec<(Waiting, Option<Pending<ContentAddress>>)> = successors
+        .into_iter()
+        .map(|one| {
+            let offer = one.grain.offer().with_vectors(one.vectors.clone());
+            let pending = one.old.map(|old| session.submit_supersede(&old, offer, None));
+            (one, pending)
+        })
+        .collect();
+    let mut done = Vec::with_capacity(submitted.len());
+    for (mut one, pending) in submitted {
+        let outcome = pending.map_or(Ok(one.grain.address()), Pending::wait);
+        let (result, lost_place) = match outcome {
+            Ok(_) => (Ok(()), false),
+            Err(error) if error.kind() == ErrorKind::Conflict => settle(session, &mut one),
+            Err(error) if !one.vectors.is_empty() && !is_refused(&error) => {
+                let again = one.old.map(|old| session.supersede(&old, one.grain.offer(), None));
+                (again.transpose().map(drop).map_err(Error::from), false)
+            }
+            Err(error) => (Err(error.into()), false),
+        };
+        done.push((one, result, lost_place));
+    }
+    done
+}
+
+fn is_refused(error: &grainstore::Error) -> bool {
+    matches!(error.kind(), ErrorKind::InvalidationDenied | ErrorKind::Policy | ErrorKind::Erased)
+}
+
+/// The place was taken already: by this grain, or by another, and then a new record stands beside it.
+fn settle(session: &Session, one: &mut Waiting) -> (Result<()>, bool) {
+    let taken_by = one.old.and_then(|old| session.inspect(&old).ok()?.state.superseded_by);
+    if taken_by == Some(one.grain.address()) {
+        return (Ok(()), false);
+    }
+    (put_mapped(session, one), true)
+}
+
+/// Stores what lies beside the grain of a record, and adds its row.
+fn finish_record(agent: &Agent<'_>, one: &mut Waiting, changes: &mut Vec<RowChange>) -> Result<()> {
+    one.grain.store_spilled(agent.session)?;
+    let address = one.grain.address();
+    if one.record.status() == "deleted" {
+        retract(agent.session, &address)?;
+    }
+    let native = one.native.take();
+    let row = RecordRow { native, ..RecordRow::new(&address, &one.record, one.grain_type) };
+    changes.push(agent.row_change(&one.record.id, &row)?);
+    if let Some((id, row)) = &one.changed {
+        changes.push(agent.row_change(id, row)?);
+    }
+    Ok(())
+}
+
+fn finish_row(agent: &Agent<'_>, waiting: &WaitingRow) -> Result<RowChange> {
+    let address: ContentAddress = waiting.row.address.parse()?;
+    if status_of(&waiting.row.changing) == "deleted" {
+        retract(agent.session, &address)?;
+    }
+    if !waiting.vectors.is_empty() {
+        agent.session.embed(&address, waiting.vectors.clone())?;
+    }
+    agent.row_change(&waiting.id, &waiting.row)
+}
+
+/// Takes the grain of a deleted record back.
+fn retract(session: &Session, address: &ContentAddress) -> Result<()> {
+    let state = session.inspect(address)?.state;
+    if state.verification_status != VerificationStatus::Retracted {
+        let retracted = VerificationStatus::Retracted;
+        session.set_verification(address, retracted, "alf: deleted", None)?;
+    }
+    Ok(())
+}

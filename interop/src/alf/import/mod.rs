@@ -1,0 +1,151 @@
+//! Import (ALF 6.2): the whole archive is checked before anything is written; then documents, files and records are.
+//!
+//! `report`: what came of it. `layers`: documents and files. `records`: the lines. `known`: new records, changed ones.
+//! `chunk`: records that are written together. `follow`: what the store itself did to records since. `sealed`: partitions whose bytes must not change.
+
+mod chunk;
+mod follow;
+mod known;
+mod layers;
+mod records;
+mod report;
+mod sealed;
+
+use std::path::Path;
+
+use grainstore::Session;
+
+use super::agent::{self, Agent};
+use super::bundle::{Bundle, Kind};
+use super::names::tables;
+use super::survey::Survey;
+use crate::archive::Limits;
+use crate::error::{Error, Result};
+use crate::monitor::Monitor;
+
+pub(super) use follow::follow_store;
+pub(super) use layers::{import_layers, kept_document, whole_document};
+pub(super) use records::Importer;
+pub use report::{ImportReport, LayerCounts, RecordCounts};
+pub(super) use sealed::{SealedRow, hash_of_ids};
+
+/// What happens to what the store has and an archive does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ImportMode {
+    /// It stays.
+    #[default]
+    Merge,
+    /// Records are deleted as ALF deletes them, items of layers taken back, and files removed.
+    Mirror,
+}
+
+/// Options of [`import`].
+///
+/// ```
+/// use grainstore_interop::alf::{ImportMode, ImportOptions};
+///
+/// let options = ImportOptions { mode: ImportMode::Mirror, dry_run: true, ..ImportOptions::default() };
+/// assert!(!options.strict);
+/// ```
+#[derive(Debug, Clone)]
+pub struct ImportOptions {
+    /// What happens to what the archive does not have.
+    pub mode: ImportMode,
+    /// True to fill in what records lack; what was filled in is not exported.
+    pub lenient: bool,
+    /// True to import nothing if a single record cannot be taken.
+    pub strict: bool,
+    /// True to report what would be done, and to write nothing.
+    pub dry_run: bool,
+    /// True to take records that were purged from this store.
+    pub allow_purged: bool,
+    /// What is read of the archive at most.
+    pub limits: Limits,
+    /// The name of where the archive comes from: deltas of the same peer continue it.
+    pub peer: String,
+}
+
+impl Default for ImportOptions {
+    fn default() -> Self {
+        Self {
+            mode: ImportMode::default(),
+            lenient: false,
+            strict: false,
+            dry_run: false,
+            allow_purged: false,
+            limits: Limits::default(),
+            peer: "default".to_owned(),
+        }
+    }
+}
+
+/// Imports an archive of an agent into a store. The same archive again changes nothing.
+///
+/// See the [module](super) for an example.
+///
+/// # Errors
+/// `ERR_CORRUPT`, `ERR_SCHEMA`, `ERR_INTEGRITY`, `ERR_VERSION`, `ERR_LIMIT` for an archive that cannot be taken, with the
+/// entry: nothing is written then. A single record that cannot be taken is in the report, or with
+/// [`ImportOptions::strict`] an error too. `ERR_ACCESS` unless the session is the operator's; `ERR_TIMEOUT`; those of
+/// the store.
+pub fn import(
+    session: &Session,
+    path: impl AsRef<Path>,
+    options: &ImportOptions,
+    monitor: &Monitor<'_>,
+) -> Result<ImportReport> {
+    let bundle = Bundle::open(path.as_ref(), options.limits, Kind::Snapshot)?;
+    let survey = checked(&bundle, options, monitor)?;
+    let _writing = agent::exclusive();
+    let agent = Agent::new(session, bundle.agent_id());
+    let head = agent.sequence()?;
+    let said = bundle.manifest.get("sync").and_then(|sync| sync.get("last_sequence"));
+    let said = said.and_then(serde_json::Value::as_u64).unwrap_or_default();
+    // A copy of an agent continues its numbers.
+    let sequence = if head == 0 { said.max(1) } else { head.saturating_add(1) };
+    let mut report = ImportReport::new(&agent.id, options.dry_run, &survey);
+    let mut importer = Importer::new(&agent, options, sequence)?;
+    let layers = import_layers(&agent, &bundle, &survey, options, &mut report)?;
+    importer.know_principals(&survey)?;
+    importer.log(layers);
+    importer.run(&bundle, &survey, &mut report, monitor)?;
+    if options.mode == ImportMode::Mirror {
+        importer.delete_absent(&survey, &mut report)?;
+    }
+    importer.finish(&mut report)?;
+    if !options.dry_run {
+        sealed::keep_sealed(&agent, &bundle, &importer, &survey)?;
+        let peer = agent.rows.put(
+            tables::PEERS,
+            options.peer.as_str(),
+            &said,
+            grainstore::Owner::Store,
+        )?;
+        agent.rows.write(vec![peer])?;
+        agent.enroll(bundle.agent("name"))?;
+    }
+    report.sequence = agent.sequence()?;
+    Ok(report)
+}
+
+/// Checks an archive, and refuses one that cannot be taken.
+pub(super) fn checked(
+    bundle: &Bundle,
+    options: &ImportOptions,
+    monitor: &Monitor<'_>,
+) -> Result<Survey> {
+    let mut survey = Survey::of(bundle, options.lenient, monitor)?;
+    if let Some(broken) = survey.broken.take() {
+        return Err(broken);
+    }
+    match survey.first_bad_line.take() {
+        Some(bad) if options.strict => Err(bad),
+        _ => Ok(survey),
+    }
+}
+
+/// The error of a record that was purged.
+pub(super) fn purged_error() -> Error {
+    Error::new(grainstore::ErrorKind::Erased, "it was purged from this store")
+        .with_hint("allow purged records if you mean to have it again")
+}

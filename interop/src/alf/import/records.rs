@@ -1,0 +1,289 @@
+//! Records on their way into the store: which are new, which are there, which changed and how.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use grainstore::EpochMs;
+
+use super::chunk::{Chunk, Outcome};
+use super::{ImportOptions, ImportReport, purged_error};
+use crate::alf::agent::{Agent, Change, is_agent};
+use crate::alf::bundle::Bundle;
+use crate::alf::issue::{Issues, Place};
+use crate::alf::names::PRINCIPALS;
+use crate::alf::partition::labels_of;
+use crate::alf::record::{AgentPrincipals, Record, uuid_number};
+use crate::alf::survey::{LineCheck, Survey, filled};
+use crate::alf::vectors::VectorSpaces;
+use crate::error::Result;
+use crate::json::{Lines, Value};
+use crate::monitor::Monitor;
+
+/// Records between two reports of the progress.
+const STEP: u64 = 500;
+
+/// What a line of a delta does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Operation {
+    Create,
+    Update,
+    Delete,
+}
+
+/// Writes records into the store.
+#[derive(Debug)]
+pub(in super::super) struct Importer<'a, 's> {
+    pub(super) agent: &'a Agent<'s>,
+    options: &'a ImportOptions,
+    /// The sequence number of what is written, and how many parts of it are.
+    sequence: u64,
+    parts: u64,
+    pub(super) principals: AgentPrincipals,
+    /// Labels of partitions whose bytes must not change.
+    pub(super) sealed: BTreeSet<String>,
+    pub(super) spaces: VectorSpaces,
+    pub(super) chunk: Chunk,
+    /// Labels of partitions of which the store has not exactly what was read.
+    pub(super) touched: BTreeSet<String>,
+    /// Lines whose records wait for those whose places they take, with the numbers of both.
+    pub(super) deferred: BTreeMap<LineKey, (u128, u128)>,
+    pub(super) now: EpochMs,
+    /// True if the store has nothing of the agent yet.
+    is_new: bool,
+    has_purged: bool,
+}
+
+/// A line: the place of its partition, and its number.
+pub(super) type LineKey = (usize, u64);
+
+/// A line that is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct At<'p> {
+    pub(super) place: Place<'p>,
+    pub(super) key: LineKey,
+    /// True if nothing is waited for any more.
+    pub(super) is_last_round: bool,
+}
+
+impl<'a, 's> Importer<'a, 's> {
+    pub(in super::super) fn new(
+        agent: &'a Agent<'s>,
+        options: &'a ImportOptions,
+        sequence: u64,
+    ) -> Result<Self> {
+        Ok(Self {
+            agent,
+            options,
+            sequence,
+            parts: 0,
+            principals: agent.agent_principals()?,
+            sealed: agent.sealed()?.list().keys().cloned().collect(),
+            spaces: VectorSpaces::of(agent.session)?,
+            chunk: Chunk::default(),
+            touched: BTreeSet::new(),
+            deferred: BTreeMap::new(),
+            now: agent.session.now(),
+            is_new: agent.sequence()? == 0,
+            has_purged: agent.has_purged()?,
+        })
+    }
+
+    /// Learns which principals are agents, from the documents of an archive too.
+    pub(in super::super) fn know_principals(&mut self, survey: &Survey) -> Result<()> {
+        for (layer, document) in &survey.documents {
+            let list = document.get("principals").and_then(Value::as_array);
+            if *layer == PRINCIPALS {
+                let agents = list.into_iter().flatten().filter(|principal| is_agent(principal));
+                let ids = agents.filter_map(|principal| principal.get("id")?.as_str());
+                self.principals.extend(ids.map(str::to_ascii_lowercase));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds entries to the log beyond those of records.
+    pub(in super::super) fn log(&mut self, changes: Vec<(Change, String)>) {
+        self.chunk.log.extend(changes);
+    }
+
+    /// Reads the records of an archive. Those that take the place of a record that comes later wait for it.
+    pub(in super::super) fn run(
+        &mut self,
+        bundle: &Bundle,
+        survey: &Survey,
+        report: &mut ImportReport,
+        monitor: &Monitor<'_>,
+    ) -> Result<()> {
+        self.round(bundle, survey, None, report, monitor)?;
+        while !self.deferred.is_empty() {
+            self.flush(report)?;
+            let waiting = std::mem::take(&mut self.deferred);
+            let lines = waiting.keys().copied().collect();
+            self.round(bundle, survey, Some((&lines, false)), report, monitor)?;
+            if self.deferred.len() < waiting.len() {
+                continue;
+            }
+            // Those that wait for one that was not taken go on without it; if there are none, all wait for each other.
+            let ids: BTreeSet<u128> = waiting.values().map(|(id, _)| *id).collect();
+            let in_vain = waiting.iter().filter(|(_, (_, target))| !ids.contains(target));
+            let mut in_vain: BTreeSet<LineKey> = in_vain.map(|(line, _)| *line).collect();
+            if in_vain.is_empty() {
+                in_vain = lines;
+            }
+            self.deferred.retain(|line, _| !in_vain.contains(line));
+            self.round(bundle, survey, Some((&in_vain, true)), report, monitor)?;
+        }
+        self.flush(report)
+    }
+
+    /// Reads all lines, or those of a set, of which nothing waits any more in the last round.
+    fn round(
+        &mut self,
+        bundle: &Bundle,
+        survey: &Survey,
+        only: Option<(&BTreeSet<LineKey>, bool)>,
+        report: &mut ImportReport,
+        monitor: &Monitor<'_>,
+    ) -> Result<()> {
+        let check = LineCheck::new(bundle, self.options.lenient);
+        let total = survey.lines.iter().copied().fold(0, u64::saturating_add);
+        let mut done = 0_u64;
+        for (number, partition) in bundle.partitions.iter().enumerate() {
+            let is_asked = |(set, _): (&BTreeSet<LineKey>, bool)| {
+                set.range((number, 0)..=(number, u64::MAX)).next().is_some()
+            };
+            let Some(entry) = bundle.archive.entry(&partition.file) else { continue };
+            if only.is_some_and(|only| !is_asked(only)) {
+                continue;
+            }
+            let file = Place::entry(&partition.file);
+            for line in Lines::of(bundle.archive.reader(entry)?) {
+                let line = line?;
+                let key = (number, line.number);
+                if only.is_some_and(|(set, _)| !set.contains(&key)) {
+                    continue;
+                }
+                done += 1;
+                if done.is_multiple_of(STEP) {
+                    monitor.step(done, total)?;
+                }
+                let place = file.line(line.number);
+                let is_last_round = only.is_some_and(|(_, is_last)| is_last);
+                let at = At { place, key, is_last_round };
+                report.records.read += u64::from(only.is_none());
+                match check.check(line, &place, &mut Issues::default()) {
+                    Ok(value) => self.take(value, bundle, survey, at, report)?,
+                    Err(error) => report.fail(&place, &error),
+                }
+                if self.chunk.is_full() {
+                    self.flush(report)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes one record.
+    fn take(
+        &mut self,
+        mut value: Value,
+        bundle: &Bundle,
+        survey: &Survey,
+        at: At<'_>,
+        report: &mut ImportReport,
+    ) -> Result<()> {
+        let operation = value.as_object_mut().and_then(|members| members.remove("operation"));
+        let operation = match operation.as_ref().and_then(Value::as_str) {
+            Some("update") => Operation::Update,
+            Some("delete") => Operation::Delete,
+            None | Some("create") => Operation::Create,
+            // What is not known is passed over; the first pass warned of it.
+            Some(_) => return Ok(()),
+        };
+        let defaults = self.options.lenient.then(|| filled(&value, bundle));
+        let Some(record) = Record::of(value) else { return Ok(()) };
+        let of_chunk = |id: &Option<String>| id.iter().any(|id| self.chunk.changes(id));
+        let waits = |id: &String| uuid_number(id).is_some_and(|number| self.chunk.has(number));
+        let is_changed = of_chunk(&record.supersedes)
+            || self.chunk.changes(&record.id)
+            || record.change_of.iter().any(waits);
+        if is_changed || self.chunk.has(record.number) {
+            self.flush(report)?;
+        }
+        if self.has_purged && !self.options.allow_purged && self.agent.is_purged(&record.id)? {
+            report.fail(&at.place, &purged_error());
+            return Ok(());
+        }
+        // Of a new agent the store has only what the archive has twice.
+        let row = match self.is_new && !survey.twice.contains(&record.number) {
+            true => None,
+            false => self.agent.row(&record.id)?,
+        };
+        let filled_rest = defaults.and_then(Record::of).map(|record| record.rest);
+        match (row, operation) {
+            (None, Operation::Delete) => {
+                report.warn(&at.place, "a record that the store does not have is deleted");
+                Ok(())
+            }
+            (None, operation) => {
+                if operation == Operation::Update {
+                    report.warn(&at.place, "a record that the store does not have is updated");
+                }
+                self.take_new(record, filled_rest.as_ref(), survey, at, report)
+            }
+            (Some(row), _) if row.digest == record.digest => {
+                report.records.unchanged += 1;
+                Ok(())
+            }
+            (Some(row), operation) => {
+                if operation == Operation::Create && self.is_delta(bundle) {
+                    report.warn(&at.place, "a record that the store has is created");
+                }
+                self.take_known(row, record, filled_rest.as_ref(), at, report)
+            }
+        }
+    }
+
+    fn is_delta(&self, bundle: &Bundle) -> bool {
+        bundle.kind == crate::alf::bundle::Kind::Delta
+    }
+
+    /// Writes what is left.
+    pub(in super::super) fn finish(&mut self, report: &mut ImportReport) -> Result<()> {
+        self.flush(report)?;
+        if self.parts > 0 && self.agent.sequence()? < self.sequence {
+            self.agent.rows.write(vec![self.agent.head_change(self.sequence)?])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn flush(&mut self, report: &mut ImportReport) -> Result<()> {
+        let chunk = std::mem::take(&mut self.chunk);
+        let outcomes = match self.options.dry_run {
+            true => chunk.tried(self.agent),
+            false => chunk.write(self.agent, (self.sequence, &mut self.parts))?,
+        };
+        for outcome in outcomes {
+            self.count(outcome, report);
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, outcome: Outcome, report: &mut ImportReport) {
+        let Outcome { change, created_ms, at, result, lost_place } = outcome;
+        let place = Place::entry(&at);
+        if let Err(error) = result {
+            self.touched.extend(labels_of(created_ms));
+            report.fail(&place, &error);
+            return;
+        }
+        if lost_place {
+            report.warn(&place, "another record has superseded the same one: it stands beside it");
+        }
+        let count = match change {
+            Change::Created => &mut report.records.created,
+            Change::Deleted => &mut report.records.deleted,
+            _ => &mut report.records.updated,
+        };
+        *count = count.saturating_add(1);
+    }
+}

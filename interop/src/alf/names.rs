@@ -1,0 +1,89 @@
+//! The names of ALF and of what is kept of it in a store: entries of an archive, layers, namespaces, tables of rows.
+
+use crate::kept::Profile;
+
+/// The names in grains and rows begin with `alf`.
+pub(super) const PROFILE: Profile = Profile::new("alf");
+/// The version that is written.
+pub(super) const VERSION: &str = "1.0.0";
+/// The newest major version that is read.
+pub(super) const MAJOR: u64 = 1;
+/// What the checksum of an archive is made of, where this crate made it.
+pub(super) const CHECKSUM_SCHEME: &str = "alf-entries-v1";
+/// The name that this runtime has in `source.runtime`.
+pub(super) const RUNTIME: &str = "grainstore";
+/// The member of a record that says which record it is a change of.
+pub(super) const CHANGE_OF: &str = "x_change_of";
+/// The content of a record that says that another is deleted.
+pub(super) const DELETED_CONTENT: &str = "[deleted]";
+
+pub(super) const MANIFEST_ENTRY: &str = "manifest.json";
+/// The other name that manifests of deltas have in use.
+pub(super) const DELTA_MANIFEST_ENTRY: &str = "delta-manifest.json";
+pub(super) const INDEX_ENTRY: &str = "memory/index.json";
+pub(super) const DELTA_ENTRY: &str = "memory/delta.jsonl";
+pub(super) const PARTITIONS_FOLDER: &str = "memory/partitions/";
+pub(super) const VECTORS_ENTRY: &str = "memory/embeddings/vectors.bin";
+
+/// A layer of an archive that is a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Layer {
+    pub(super) name: &'static str,
+    /// Its entry, as it is written.
+    pub(super) entry: &'static str,
+    /// The layer of its items, and the list in which they are.
+    pub(super) items: Option<(&'static str, &'static str)>,
+}
+
+pub(super) const IDENTITY: Layer = Layer { name: "identity", entry: "identity.json", items: None };
+pub(super) const PRINCIPALS: Layer = Layer {
+    name: "principals",
+    entry: "principals.json",
+    items: Some(("principal", "principals")),
+};
+pub(super) const CREDENTIALS: Layer = Layer {
+    name: "credentials",
+    entry: "credentials.json",
+    items: Some(("credential", "credentials")),
+};
+pub(super) const ATTACHMENTS: Layer = Layer {
+    name: "attachments",
+    entry: "attachments.json",
+    items: Some(("attachment", "attachments")),
+};
+/// The layers that are documents, in the order in which they are written.
+pub(super) static LAYERS: [Layer; 4] = [IDENTITY, PRINCIPALS, CREDENTIALS, ATTACHMENTS];
+
+/// The layer of the manifest.
+pub(super) const MANIFEST_LAYER: &str = "manifest";
+/// The layer that lists files: raw sources, artifacts, entries that are not known.
+pub(super) const FILES_LAYER: &str = "files";
+/// The layer that lists partitions whose bytes must not change any more.
+pub(super) const SEALED_LAYER: &str = "sealed";
+
+/// Returns the namespace of the documents of an agent in a layer.
+pub(super) fn namespace_of(agent_id: &str, layer: &str) -> String {
+    let part = match layer {
+        MANIFEST_LAYER | FILES_LAYER | SEALED_LAYER => "archive",
+        layer => layer,
+    };
+    format!("alf:{agent_id}:{part}")
+}
+
+/// Tables of rows about one agent.
+pub(super) mod tables {
+    /// Records by id.
+    pub(in super::super) const RECORDS: u8 = 1;
+    /// Changes by sequence number.
+    pub(in super::super) const LOG: u8 = 2;
+    /// Numbers by name.
+    pub(in super::super) const NUMBERS: u8 = 3;
+    /// Records that were purged, by id.
+    pub(in super::super) const PURGED: u8 = 4;
+    /// Hashes of sealed partitions that were written, by label.
+    pub(in super::super) const SEALED: u8 = 5;
+    /// Last sequence numbers that were applied, by peer.
+    pub(in super::super) const PEERS: u8 = 6;
+    /// Agents, in the application of all agents.
+    pub(in super::super) const AGENTS: u8 = 1;
+}

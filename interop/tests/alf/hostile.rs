@@ -1,0 +1,192 @@
+//! Archives that lie are refused with a code and the name of the entry, and nothing of them is stored.
+
+use grainstore_interop::alf::{self, ImportOptions};
+use grainstore_interop::json::Value;
+use grainstore_interop::{Error, Monitor};
+use serde_json::json;
+
+use crate::kit::*;
+
+/// Imports an archive that is refused, into a store that stays empty.
+fn refused(made: &Made) -> Error {
+    let world = World::new();
+    let path = made.write(world.dir.path(), "in.alf");
+    let options = ImportOptions { strict: true, ..ImportOptions::default() };
+    let error = alf::import(&world.session, &path, &options, &Monitor::default()).unwrap_err();
+    let stats = world.store.stats().unwrap();
+    assert_eq!((stats.grains, stats.side_blobs, stats.application_rows), (0, 0, 0), "{error}");
+    error
+}
+
+fn plain() -> Made {
+    Made::of(vec![("2026-Q3", vec![record(1, "2026-07-02T00:00:00Z")])])
+}
+
+fn changed(change: impl FnOnce(&mut Value)) -> Made {
+    let mut made = rich();
+    change(&mut made.manifest);
+    made
+}
+
+#[test]
+fn what_cannot_be_trusted_is_refused_with_a_code_and_the_entry() {
+    let layer = |name: &str, document: Value| plain().layer(name, document);
+    let with_credential = |members: Value| {
+        layer("credentials", json!({"credentials": [with(credential(30), members)]}))
+    };
+    let mut attachment = json!({"id": id(40), "filename": "a", "media_type": "text/csv", "size_bytes": 3,
+        "hash": {"algorithm": "sha256", "value": sha256(b"tea")}, "source_path": "a",
+        "archive_path": "artifacts/a", "remote_ref": null});
+    let attachments =
+        |attachment: &Value| layer("attachments", json!({"attachments": [attachment]}));
+    let missing = attachments(&attachment);
+    let altered = attachments(&attachment).file("artifacts/a", b"tee");
+    attachment["size_bytes"] = json!(4);
+    let longer = attachments(&attachment).file("artifacts/a", b"tea");
+    let line = |bytes: &[u8]| {
+        let mut made = plain();
+        made.partitions.clear();
+        made.manifest["layers"]["memory"] = json!({"record_count": 1, "index_file": "memory/index.json",
+            "partitions": [{"file": "memory/a.jsonl", "from": "2026-07-01", "record_count": 1, "sealed": false}]});
+        made.file("memory/a.jsonl", bytes)
+    };
+    let text = record(1, "2026-07-02T00:00:00Z").to_string();
+    let huge = text.replace("\"active\"", "\"active\",\"confidence\":1e999");
+    let twice = text.replace("\"active\"", "\"active\",\"status\":\"active\"");
+    let mut bad_text = text.clone().into_bytes();
+    bad_text[text.find("memory 1").unwrap()] = 0xff;
+    let mut other_identity = identity(1);
+    other_identity["agent_id"] = json!(PERSON);
+    for (what, made, code, entry) in [
+        (
+            "a version of the future",
+            changed(|m| m["alf_version"] = json!("2.0.0")),
+            "ERR_VERSION",
+            "manifest.json",
+        ),
+        (
+            "no version",
+            changed(|m| m["alf_version"] = json!("one")),
+            "ERR_SCHEMA",
+            "manifest.json/alf_version",
+        ),
+        (
+            "no agent",
+            changed(|m| m["agent"]["id"] = json!("ada")),
+            "ERR_SCHEMA",
+            "manifest.json/agent/id",
+        ),
+        ("no cursor", changed(|m| m["sync"] = json!([])), "ERR_SCHEMA", "manifest.json/sync"),
+        (
+            "a layer that is not there",
+            plain().layer("identity", identity(1)).without("identity.json"),
+            "ERR_INTEGRITY",
+            "identity.json",
+        ),
+        (
+            "a layer that is no JSON",
+            plain().layer("identity", identity(1)).file("identity.json", b"{"),
+            "ERR_CORRUPT",
+            "identity.json",
+        ),
+        (
+            "another agent's identity",
+            layer("identity", other_identity),
+            "ERR_SCHEMA",
+            "identity.json/agent_id",
+        ),
+        (
+            "a secret in a member",
+            with_credential(json!({"plaintext": "sk-1"})),
+            "ERR_SCHEMA",
+            "credentials.json/credentials/0",
+        ),
+        (
+            "a secret as payload",
+            with_credential(
+                json!({"encrypted_payload": data_encoding::BASE64.encode(b"sk-live-0123456789")}),
+            ),
+            "ERR_SCHEMA",
+            "credentials.json/credentials/0",
+        ),
+        (
+            "a payload that is no base64",
+            with_credential(json!({"encrypted_payload": "sk-live 1"})),
+            "ERR_SCHEMA",
+            "credentials.json/credentials/0/encrypted_payload",
+        ),
+        (
+            "a nonce of another length",
+            with_credential(
+                json!({"encryption": {"algorithm": "xchacha20-poly1305", "nonce": "AAAA"}}),
+            ),
+            "ERR_SCHEMA",
+            "credentials.json/credentials/0",
+        ),
+        (
+            "an artifact that is not there",
+            missing,
+            "ERR_INTEGRITY",
+            "attachments.json/attachments/0",
+        ),
+        (
+            "an artifact that was altered",
+            altered,
+            "ERR_INTEGRITY",
+            "attachments.json/attachments/0",
+        ),
+        ("an artifact of another size", longer, "ERR_INTEGRITY", "attachments.json/attachments/0"),
+        ("a number beyond doubles", line(huge.as_bytes()), "ERR_CORRUPT", "memory/a.jsonl:1"),
+        ("bad UTF-8", line(&bad_text), "ERR_CORRUPT", "memory/a.jsonl:1"),
+        ("a name twice", line(twice.as_bytes()), "ERR_CORRUPT", "memory/a.jsonl:1"),
+        ("no record", line(b"{}"), "ERR_SCHEMA", "memory/a.jsonl:1"),
+        (
+            "a record too many",
+            line(format!("{text}\n{text}").as_bytes()),
+            "ERR_INTEGRITY",
+            "memory/a.jsonl",
+        ),
+    ] {
+        let error = refused(&made);
+        let told = error.to_string();
+        assert_eq!(error.code(), code, "{what}: {told}");
+        assert!(told.contains(entry), "{what}: {told}");
+        assert!(!error.hint().is_empty());
+    }
+}
+
+#[test]
+fn one_bad_line_does_not_keep_the_others_out_unless_asked() {
+    let world = World::new();
+    let mut bad = record(2, "2026-07-02T00:00:00Z");
+    bad.as_object_mut().unwrap().remove("source");
+    let records =
+        vec![record(1, "2026-07-02T00:00:00Z"), bad.clone(), record(3, "2026-07-02T00:00:00Z")];
+    let made = Made::of(vec![("2026-Q3", records)]);
+    let path = made.write(world.dir.path(), "in.alf");
+    let report = world.import_with(&path, &ImportOptions::default());
+    assert_eq!((report.records.created, report.records.failed), (2, 1));
+    assert_eq!(report.errors[0].path, "memory/partitions/2026-Q3.jsonl:2");
+    // With leave to fill in what it lacks, it is taken, and comes back as it was.
+    let lenient = ImportOptions { lenient: true, ..ImportOptions::default() };
+    let report = world.import_with(&path, &lenient);
+    assert_eq!((report.records.created, report.records.unchanged), (1, 2));
+    let path = world.dir.path().join("out.alf");
+    alf::export(&world.session, &path, &alf::ExportOptions::default(), &Monitor::default())
+        .unwrap();
+    assert_eq!(read(&path).records[&id(2)], bad);
+}
+
+#[test]
+fn a_dry_run_tells_the_same_and_writes_nothing() {
+    let world = World::new();
+    let path = rich().write(world.dir.path(), "in.alf");
+    let dry = ImportOptions { dry_run: true, ..ImportOptions::default() };
+    let tried = world.import_with(&path, &dry);
+    assert_eq!(world.store.stats().unwrap().grains, 0);
+    assert_eq!(world.store.stats().unwrap().application_rows, 0);
+    let done = world.import(&path);
+    assert_eq!((tried.records, tried.layers), (done.records, done.layers));
+    let again = world.import_with(&path, &dry);
+    assert_eq!(again.records.unchanged, 9);
+}

@@ -1,0 +1,19 @@
+//! ALF: archives into stores and out again, archives that lie, and what a store does to them.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::needless_pass_by_value,
+    reason = "a test stops at a surprise, says what it skips, and takes values as they are written"
+)]
+
+mod delta;
+mod examples;
+mod hostile;
+mod kit;
+mod locks;
+mod native;
+mod purge;
+mod round_trip;
+mod scale;
+mod schemas;

@@ -1,0 +1,161 @@
+//! What goes into a store comes out of it: every member, every byte of files and of sealed partitions.
+
+use grainstore::cal::{Near, Query};
+use grainstore::{OpenOptions, PageOptions};
+use grainstore_interop::json::{Value, equal};
+use serde_json::json;
+
+use crate::kit::*;
+
+/// Asserts that two archives are the same but for what each export says of itself.
+pub(crate) fn assert_same(left: &Read, right: &Read) {
+    for (id, record) in &left.records {
+        let other = right.records.get(id);
+        assert!(other.is_some_and(|other| equal(record, other)), "{record}\n{other:?}");
+    }
+    assert_eq!(left.records.len(), right.records.len());
+    assert_eq!(
+        left.documents.keys().collect::<Vec<_>>(),
+        right.documents.keys().collect::<Vec<_>>()
+    );
+    for (name, document) in &left.documents {
+        assert!(equal(document, &right.documents[name]), "{document}\n{}", right.documents[name]);
+    }
+    assert_eq!(left.files, right.files);
+    let [left, right] = [left, right].map(|read| about(&read.manifest));
+    assert!(equal(&left, &right), "{left}\n{right}");
+}
+
+/// A manifest without what is counted and timed anew.
+fn about(manifest: &Value) -> Value {
+    let mut manifest = manifest.clone();
+    let members = manifest.as_object_mut().unwrap();
+    for name in ["created_at", "checksum", "checksum_scheme", "layers"] {
+        members.remove(name);
+    }
+    manifest
+}
+
+#[test]
+fn every_member_of_an_archive_comes_back() {
+    for options in [OpenOptions::new(), OpenOptions::new().compress(true)] {
+        let world = World::with(options);
+        let made = rich();
+        let report = world.import_made(&made);
+        assert_eq!((report.records.read, report.records.created, report.records.failed), (9, 9, 0));
+        assert_eq!(report.host_dependent, ["docker", "moon"]);
+        assert_eq!(report.artifacts.referenced, [("b.png".to_owned(), 284_190)]);
+        let (out, report) = world.export();
+        assert_same(&read(&world.dir.path().join("in.alf")), &out);
+        assert_eq!((report.records, report.omitted_records, report.sequence), (9, 0, 7));
+        // What was sealed is the same bytes.
+        let input = read(&world.dir.path().join("in.alf"));
+        for quarter in ["2026-Q1", "2026-Q2"] {
+            let name = format!("memory/partitions/{quarter}.jsonl");
+            assert_eq!(input.partitions[&name], out.partitions[&name]);
+        }
+        world.verify();
+    }
+}
+
+#[test]
+fn the_same_archive_again_changes_nothing() {
+    let world = World::new();
+    world.import_made(&rich());
+    let grains = world.store.stats().unwrap().grains;
+    let (first, _) = world.export();
+    let again = world.import_made(&rich());
+    assert_eq!((again.records.unchanged, again.records.created, again.records.updated), (9, 0, 0));
+    assert!(again.layers.values().all(|counts| counts.created + counts.replaced == 0), "{again:?}");
+    assert_eq!(again.sequence, 7);
+    let (second, _) = world.export();
+    assert_same(&first, &second);
+    assert_eq!(first.partitions, second.partitions);
+    // The anchor of the kept partitions came with the first export at most.
+    assert!(world.store.stats().unwrap().grains <= grains + 4);
+}
+
+#[test]
+fn an_archive_of_ours_makes_the_same_store_elsewhere() {
+    let [one, other] = [World::new(), World::new()];
+    one.import_made(&rich());
+    let (first, _) = one.export();
+    other.import(&one.dir.path().join("out.alf"));
+    let (second, _) = other.export();
+    assert_same(&first, &second);
+    assert_eq!(first.partitions, second.partitions);
+    other.verify();
+    for sources in ["beliefs", "events", "workflows", "beliefs WHERE relation = \"mg:prefers\""] {
+        let [one, other] = [&one, &other].map(|world| world.assembled(sources));
+        assert!(one.contains("memory"), "{one}");
+        assert_eq!(one, other, "{sources}");
+    }
+}
+
+#[test]
+fn a_record_that_supersedes_another_takes_its_place_also_where_it_comes_first() {
+    let world = World::new();
+    let chain = |number: u32, old: Option<u32>| {
+        let record = record(number, "2026-07-02T00:00:00Z");
+        match old {
+            Some(old) => with(record, json!({"supersedes": id(old)})),
+            None => record,
+        }
+    };
+    let records = vec![
+        chain(5, Some(4)),
+        chain(4, Some(3)),
+        chain(3, None),
+        chain(9, Some(8)),
+        chain(8, Some(9)),
+        chain(7, Some(77)),
+    ];
+    let report = world.import_made(&Made::of(vec![("2026-Q3", records)]));
+    assert_eq!(report.records.created, 6);
+    assert!(
+        report.warnings.iter().any(|issue| issue.message.contains("kept as text")),
+        "{report:?}"
+    );
+    let found = world.session.query(&Query::default(), &PageOptions::first(100)).unwrap();
+    let mut contents: Vec<_> =
+        found.results.iter().filter_map(|row| row.grain.text("object")).collect();
+    contents.sort_unstable();
+    assert_eq!(contents, ["memory 5", "memory 7", "memory 8", "memory 9"]);
+    let head =
+        found.results.iter().find(|row| row.grain.text("object") == Some("memory 5")).unwrap();
+    assert_eq!(world.session.history(&head.content_address).unwrap().len(), 3);
+    world.verify();
+}
+
+#[test]
+fn what_is_deleted_is_not_recalled_and_embeddings_are_searched() {
+    let world = World::new();
+    world.import_made(&rich());
+    let found = world.session.query(&Query::default(), &PageOptions::first(100)).unwrap();
+    let objects: Vec<_> = found.results.iter().filter_map(|row| row.grain.text("object")).collect();
+    assert!(objects.contains(&"memory 2") && objects.contains(&"memory 8"));
+    assert!(!objects.contains(&"memory 7") && !objects.contains(&"memory 3"));
+    let near = Near { model: None, values: [0.6, 0.8].into() };
+    let found =
+        world.session.query(&Query::default().nearing(near), &PageOptions::first(1)).unwrap();
+    assert_eq!(found.results[0].grain.text("content"), Some("memory 1"));
+}
+
+#[test]
+fn a_record_of_any_size_comes_back() {
+    let world = World::new();
+    let vector: Vec<f64> = (0..40_000).map(|at| f64::from(at) / 3.0).collect();
+    let large = with(
+        record(1, "2026-07-02T00:00:00Z"),
+        json!({
+            "content": "tea é ".repeat(1 << 19), "x_more": "ü".repeat(1 << 20),
+            "embeddings": [{"model": "m", "dimensions": 40_000, "vector": vector,
+                "computed_at": "2026-07-02T00:00:00Z", "source": "runtime"}],
+        }),
+    );
+    let report = world.import_made(&Made::of(vec![("2026-Q3", vec![large])]));
+    assert_eq!(report.unsearchable_embeddings, 1);
+    let (out, _) = world.export();
+    assert_same(&read(&world.dir.path().join("in.alf")), &out);
+    world.verify();
+}

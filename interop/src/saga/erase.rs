@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use grainstore::{ContentAddress, EraseOptions, ErrorKind, Session};
 use serde::Serialize;
 
-use super::import::{CONSENT_KIND, LATEST, open_files};
+use super::exit::forget_exit;
+use super::import::{CONSENT_KIND, FILES, LATEST, open_files};
 use super::map::{MANIFEST_KIND, PROFILE};
 use super::store::AgentStore;
 use super::wallet::Wallet;
 use crate::error::{Error, Result};
-use crate::kept::{Documents, clamped};
+use crate::kept::{ANCHOR_LAYER, Documents, clamped};
 
 /// Something that [`erase_agent`] left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -18,7 +19,7 @@ use crate::kept::{Documents, clamped};
 pub struct KeptItem {
     /// Its kind.
     pub kind: String,
-    /// Its address.
+    /// Its address, if it is a grain.
     pub address: String,
     /// Why it stays.
     pub reason: String,
@@ -37,7 +38,7 @@ pub struct ErasureReport {
 }
 
 /// Erases what SAGA documents brought of an agent: layers, items, consents and files, in all versions, and the marks of
-/// transfers. What is held or must be retained stays, and is told.
+/// transfers. What is held or must be retained stays, and is told; so do the disputes of an exit, until they are decided.
 ///
 /// Grains that came in a long-term memory are grains as others, and are erased as such ([`Session::erase`]).
 ///
@@ -74,11 +75,9 @@ pub fn erase_agent(
         files.remove(name);
         report.files = report.files.saturating_add(1);
     }
-    if report.files > 0 {
-        files.commit(clamped(session.now()), &[])?;
-        for layer in [super::import::FILES, "anchor"] {
-            documents.erase(layer, None, reason)?;
-        }
+    files.commit(clamped(session.now()), &[])?;
+    for layer in [FILES, ANCHOR_LAYER] {
+        documents.erase(layer, None, reason)?;
     }
     let mut heads = store.heads()?;
     // Once a consent is erased, what rests on it is hidden.
@@ -105,6 +104,11 @@ pub fn erase_agent(
     }
     store.set_mark(LATEST, None::<&String>)?;
     store.forget_decisions()?;
+    report.kept.extend(forget_exit(&store)?.map(|reason| KeptItem {
+        kind: "disputes".to_owned(),
+        address: String::new(),
+        reason,
+    }));
     super::freeze::clear(&store)?;
     Ok(report)
 }

@@ -5,7 +5,7 @@ use grainstore::EpochMs;
 use grainstore::format::parse_datetime;
 use serde_json::Value;
 
-use super::consent;
+use super::consent::{self, Operation};
 use super::document::{Document, at_path, texts};
 use super::finding::Findings;
 use super::kinds::{ExportType, LISTED_CHAINS, LISTED_TRAITS, Layer};
@@ -125,6 +125,12 @@ fn scope_covers_the_layers(document: &Document, now: EpochMs, found: &mut Findin
     let Some(record) = document.get("consent") else { return };
     for layer in consent::uncovered(record, document.layers()) {
         found.error(&format!("layers.{layer}"), "the consent does not cover it");
+    }
+    if let (Ok(export), Some(operation)) = (document.export_type(), record.get("operation"))
+        && operation != Operation::of_export(export).name()
+        && operation != Operation::Share.name()
+    {
+        found.warn("consent.operation", format!("the document is an export of type {export}"));
     }
     if consent::has_expired(record, now) {
         found.warn("consent.expiresAt", "the consent has expired");

@@ -4,6 +4,7 @@ use grainstore::EpochMs;
 
 use super::sign::fill_random;
 use crate::error::Result;
+use crate::kept::date_text;
 
 /// Characters of the random part of an id.
 const ID_CHARS: usize = 20;
@@ -11,11 +12,7 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 
 /// A time as documents have it: RFC 3339 in UTC, milliseconds only where there are any.
 pub(super) fn written(at: EpochMs) -> String {
-    let text = at.to_string();
-    match text.strip_suffix(".000Z") {
-        Some(seconds) => format!("{seconds}Z"),
-        None => text,
-    }
+    date_text(at).unwrap_or_else(|| at.to_string())
 }
 
 /// A random id of letters and digits.

@@ -4,7 +4,8 @@ use grainstore::EpochMs;
 use grainstore_interop::archive::Limits;
 use grainstore_interop::saga::{
     Classification, Container, DisputeDecision, ExitKind, ExitOptions, FinalizeOptions, ItemType,
-    Signer, begin_exit, cancel_exit, dispute, exit_preview, finalize_exit, freeze, resolve_dispute,
+    Signer, begin_exit, cancel_exit, dispute, erase_agent, exit_preview, finalize_exit, freeze,
+    resolve_dispute,
 };
 
 use crate::export::{Setup, recipient};
@@ -86,4 +87,23 @@ fn an_emergency_exit_has_no_time_and_a_warning() {
     let org = other_evm();
     let report = finalize_exit(&setup.session, setup.path("exit.saga"), how, &evm(), &org).unwrap();
     assert!(report.redacted > 0 && report.removed > 0);
+}
+
+#[test]
+fn an_erasure_keeps_the_disputes_that_are_not_decided() {
+    let setup = Setup::new();
+    let (session, agent) = (&setup.session, evm().wallet().clone());
+    let options = ExitOptions {
+        kind: ExitKind::ForCause,
+        organization: "company_flowstate".into(),
+        window_hours: None,
+        classifications: Default::default(),
+    };
+    begin_exit(session, &agent, &options).unwrap();
+    dispute(session, &agent, ItemType::Task, "task_1", "it is mine").unwrap();
+    let report = erase_agent(session, &agent, "the agent asked", Some("five years")).unwrap();
+    assert_eq!(report.kept.iter().map(|it| it.kind.as_str()).collect::<Vec<_>>(), ["disputes"]);
+    resolve_dispute(session, &agent, ItemType::Task, "task_1", DisputeDecision::Reject).unwrap();
+    assert!(erase_agent(session, &agent, "the agent asked", None).unwrap().kept.is_empty());
+    assert_eq!(cancel_exit(session, &agent).unwrap_err().code(), "ERR_NOT_FOUND");
 }

@@ -3,6 +3,7 @@
 
 mod container;
 mod document;
+mod examples;
 mod exit;
 mod export;
 mod redact;

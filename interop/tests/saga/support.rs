@@ -61,15 +61,21 @@ pub(crate) fn signed(value: Value, key: &WalletKey) -> Document {
     document
 }
 
-/// The official schema, if it is there.
-pub(crate) fn official_schema() -> Option<jsonschema::Validator> {
-    let shared = std::env::var("GRAINSTORE_SHARED").unwrap_or_else(|_| "../../shared".to_owned());
-    let path = std::path::Path::new(&shared).join("schemas/saga/saga.schema.json");
-    let Ok(text) = std::fs::read_to_string(&path) else {
+/// A folder or file that is shared beside the checkout, or where `GRAINSTORE_SHARED` points, if it is there.
+pub(crate) fn shared(name: &str) -> Option<std::path::PathBuf> {
+    let folder = std::env::var("GRAINSTORE_SHARED").unwrap_or_else(|_| "../../shared".to_owned());
+    let path = std::path::Path::new(&folder).join(name);
+    if !path.exists() {
         // A test says so only where its output is shown.
         let _ = writeln!(std::io::stderr(), "skipped: there is no {}", path.display());
         return None;
-    };
+    }
+    Some(path)
+}
+
+/// The official schema, if it is there.
+pub(crate) fn official_schema() -> Option<jsonschema::Validator> {
+    let text = std::fs::read_to_string(shared("schemas/saga/saga.schema.json")?).unwrap();
     let schema = serde_json::from_str(&text).unwrap();
     Some(jsonschema::options().should_validate_formats(true).build(&schema).unwrap())
 }

@@ -230,6 +230,17 @@ pub fn finalize_exit(
     Ok(report)
 }
 
+/// Forgets the exit of an agent, unless disputes in it are to be decided: then it says so.
+pub(super) fn forget_exit(store: &AgentStore<'_>) -> Result<Option<String>> {
+    match Process::read(store)? {
+        Some(process) if process.is_disputed() => {
+            Ok(Some("disputes are to be decided before they may be erased".to_owned()))
+        }
+        Some(_) => Process::clear(store).map(|()| None),
+        None => Ok(None),
+    }
+}
+
 fn redaction(process: &Process, at: EpochMs) -> RedactOptions {
     RedactOptions {
         organization: process.organization.clone(),

@@ -93,6 +93,12 @@ pub struct Dispute {
     pub status: DisputeStatus,
 }
 
+impl Dispute {
+    fn is_open(&self) -> bool {
+        matches!(self.status, DisputeStatus::Pending | DisputeStatus::Escalated)
+    }
+}
+
 /// The course of an exit, as it is marked.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Process {
@@ -154,6 +160,11 @@ impl Process {
 
     pub(super) fn clear(store: &AgentStore<'_>) -> Result<()> {
         store.set_mark(MARK, None::<&Self>)
+    }
+
+    /// Returns `true` if a dispute is not decided.
+    pub(super) fn is_disputed(&self) -> bool {
+        self.disputes.iter().any(Dispute::is_open)
     }
 
     pub(super) fn kind(&self) -> ExitKind {
@@ -260,9 +271,7 @@ impl Process {
             return Err(Error::new(ErrorKind::Conflict, message)
                 .with_hint("finalize the exit after that time"));
         }
-        let is_open =
-            |it: &&Dispute| matches!(it.status, DisputeStatus::Pending | DisputeStatus::Escalated);
-        match self.disputes.iter().find(|it| is_open(it)) {
+        match self.disputes.iter().find(|it| it.is_open()) {
             None => Ok(()),
             Some(dispute) => {
                 let message = format!(

@@ -38,9 +38,11 @@ pub struct ErasureReport {
 }
 
 /// Erases what SAGA documents brought of an agent: layers, items, consents and files, in all versions, and the marks of
-/// transfers. What is held or must be retained stays, and is told; so do the disputes of an exit, until they are decided.
+/// transfers. What is held or must be retained stays, and is told; so do the disputes of an exit, until they are
+/// decided.
 ///
-/// Grains that came in a long-term memory are grains as others, and are erased as such ([`Session::erase`]).
+/// Grains that came in a long-term memory are grains as others, and are erased as such ([`Session::erase`]), but those
+/// that the document shows as items.
 ///
 /// ```
 /// use grainstore::prelude::*;

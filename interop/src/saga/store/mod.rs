@@ -45,6 +45,9 @@ pub(super) struct StoredItem {
     pub(super) fields: Map,
 }
 
+/// A grain as it is, without what lies beside it.
+type StoredHead = (ContentAddress, GrainState, Grain);
+
 /// The row that leads to a grain.
 #[derive(Serialize, Deserialize)]
 struct Head {
@@ -85,13 +88,17 @@ impl<'s> AgentStore<'s> {
     /// # Errors
     /// Those of [`Session::inspect`], such as `ERR_WITHDRAWN` once its consent is no longer valid.
     pub(super) fn find(&self, kind: &Kind, id: &str) -> Result<Option<StoredItem>> {
-        let Some((address, state, grain)) = self.head(kind, id)? else { return Ok(None) };
+        self.head(kind, id)?.map(|head| self.whole(head)).transpose()
+    }
+
+    /// A grain with what lies beside it.
+    fn whole(&self, (address, state, grain): StoredHead) -> Result<StoredItem> {
         let fields = whole_fields(self.session, PROFILE, &address, grain)?;
-        Ok(Some(StoredItem { address, state, fields }))
+        Ok(StoredItem { address, state, fields })
     }
 
     /// The newest grain of an item as it is, without what lies beside it.
-    fn head(&self, kind: &Kind, id: &str) -> Result<Option<(ContentAddress, GrainState, Grain)>> {
+    fn head(&self, kind: &Kind, id: &str) -> Result<Option<StoredHead>> {
         let Some(head) = self.rows.get::<Head>(HEADS, &key_of(kind, id))? else { return Ok(None) };
         let mut address = head.address.parse::<ContentAddress>()?;
         for _ in 0..MAX_STEPS {

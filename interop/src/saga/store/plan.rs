@@ -71,14 +71,12 @@ impl<'s> Plan<'s> {
     ) -> Result<()> {
         let at = |error: Error| error.in_entry(&named(origin.layer, kind, id));
         let head = self.store.head(kind, id).map_err(at)?;
-        let stored = match &head {
-            None => None,
-            Some(_) => match self.store.find(kind, id) {
-                Ok(stored) => stored,
-                // A write that was interrupted did not store what lies beside the grain: it is replaced.
-                Err(error) if error.kind() == ErrorKind::NotFound => None,
-                Err(error) => return Err(at(error)),
-            },
+        let old = head.as_ref().map(|(address, ..)| *address);
+        let stored = match head.map(|head| self.store.whole(head)).transpose() {
+            Ok(stored) => stored,
+            // A write that was interrupted did not store what lies beside the grain: it is replaced.
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(at(error)),
         };
         if let Some(stored) = stored {
             let item = item_of(kind, id, &stored.fields).map_err(at)?;
@@ -89,7 +87,6 @@ impl<'s> Plan<'s> {
             }
         }
         let fields = fields_of(kind, id, value, split, origin).map_err(at)?;
-        let old = head.map(|(address, ..)| address);
         self.add_fields(&key_of(kind, id), fields, old, origin.is_secret()).map_err(at)
     }
 

@@ -314,3 +314,33 @@ fn a_clone_that_is_no_clone_too_deep_or_not_agreed_to_is_refused() {
         "ERR_KEY"
     );
 }
+
+#[test]
+fn what_is_not_of_a_form_that_can_be_looked_at_is_taken_out() {
+    let ledger = || json!(["the ledger"]);
+    for pointer in [
+        "/cognitive",
+        "/cognitive/systemPrompt",
+        "/memory",
+        "/memory/shortTerm",
+        "/memory/episodic",
+        "/memory/episodic/events",
+        "/memory/procedural",
+        "/memory/procedural/workflows",
+        "/taskHistory",
+        "/taskHistory/recentTasks",
+        "/taskHistory/artifacts",
+        "/relationships",
+        "/relationships/organization",
+    ] {
+        let mut layers = full_layers();
+        *layers.pointer_mut(pointer).unwrap() = ledger();
+        let mut document = Document::from_value(envelope("full", layers)).unwrap();
+        let manifest = document.redact(&options(), None).unwrap();
+        assert!(!document.canonical().unwrap().contains("ledger"), "{pointer}");
+        assert!(
+            manifest.entries.iter().any(|it| it.action == RedactionAction::Removed),
+            "{pointer}"
+        );
+    }
+}

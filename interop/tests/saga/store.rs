@@ -691,3 +691,27 @@ fn an_encrypted_store_keeps_documents_as_any_other_does() {
     );
     assert_eq!(session.store().verify(true).unwrap().problems, []);
 }
+
+#[test]
+fn an_import_that_was_interrupted_is_completed_by_the_same_import() {
+    let dir = tempfile::tempdir().unwrap();
+    let session = open(dir.path());
+    let document = signed(full_value(), &evm());
+    take(&session, &document);
+    // The grain of a vault item is there, and what lies beside it is not.
+    let vault = Query::default()
+        .of_types(grainstore::cal::TypeSet::of(grainstore::format::GrainType::State));
+    let rows = session.query(&vault, &PageOptions::first(100)).unwrap().results;
+    let is_secret =
+        |grain: &Grain| grain.texts("structural_tags").any(|tag| tag == "sec:credential");
+    for row in rows.iter().filter(|row| is_secret(&row.grain)) {
+        let reference = row.grain.list("content_refs").unwrap()[0].as_map().unwrap();
+        let uri = reference["uri"].as_str().unwrap().trim_start_matches("cas://sha256:");
+        let owner = grainstore::Owner::Grain(row.content_address);
+        assert!(session.remove_side_blob(&uri.parse().unwrap(), owner).unwrap());
+    }
+    assert!(stored_document(&session, evm().wallet()).is_err());
+    let items = take(&session, &document).items;
+    assert_eq!((items.added, items.replaced), (0, 2));
+    assert!(stored_document(&session, evm().wallet()).unwrap().unwrap() == document);
+}

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::RedactOptions;
 use super::table::{
-    CLASSIFYING, ItemList, KEPT, KNOWN, LISTS, PARTS, Part, REDACTED_NAME, replace,
+    CLASSIFYING, ItemList, KEPT, KNOWN, LISTS, OBJECTS, PARTS, Part, REDACTED_NAME, replace,
 };
 use crate::saga::classify::{Classification, ItemType, TaskClasses, said};
 use crate::saga::document::{at_path, at_path_mut};
@@ -26,6 +26,7 @@ impl<'o> Redaction<'o> {
     }
 
     pub(super) fn run(&mut self, layers: &mut Value) {
+        self.malformed_parts(layers);
         self.encrypted_layers(layers);
         self.unknown_parts(layers);
         let tasks = at_path(layers, "taskHistory.recentTasks");
@@ -56,6 +57,24 @@ impl<'o> Redaction<'o> {
             if at_path(layers, path).is_some_and(is_encrypted) && !stays {
                 remove_at(layers, path);
                 let class = decided.unwrap_or(Classification::OrgInternal);
+                self.note(item_type, path, RedactionAction::Removed, class, &[]);
+            }
+        }
+    }
+
+    /// Takes out what is not of the form in which it could be looked at.
+    fn malformed_parts(&mut self, layers: &mut Value) {
+        let lists = LISTS.iter().map(|list| (list.path, list.item_type, false));
+        let objects = OBJECTS.iter().map(|(path, item_type)| (*path, *item_type, true));
+        for (path, item_type, is_object) in objects.chain(lists) {
+            let Some(value) = at_path(layers, path) else { continue };
+            let is_well = match is_object {
+                true => value.is_object(),
+                false => value.as_array().is_some_and(|items| items.iter().all(Value::is_object)),
+            };
+            if !is_well {
+                remove_at(layers, path);
+                let class = Classification::OrgInternal;
                 self.note(item_type, path, RedactionAction::Removed, class, &[]);
             }
         }

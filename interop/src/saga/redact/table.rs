@@ -147,6 +147,20 @@ pub(super) const KEPT: [Kept; 6] = [
     },
 ];
 
+/// The parts that are objects, those above others first.
+pub(super) const OBJECTS: [(&str, ItemType); 10] = [
+    ("cognitive", ItemType::SystemPrompt),
+    ("cognitive.systemPrompt", ItemType::SystemPrompt),
+    ("memory", ItemType::MemoryLayer),
+    ("memory.shortTerm", ItemType::MemoryLayer),
+    ("memory.longTerm", ItemType::MemoryLayer),
+    ("memory.episodic", ItemType::EpisodicEvent),
+    ("memory.procedural", ItemType::Workflow),
+    ("taskHistory", ItemType::Task),
+    ("relationships", ItemType::Relationship),
+    ("relationships.organization", ItemType::Relationship),
+];
+
 /// The members that are known of what holds classified items. Others could hold anything, and go unless the
 /// organization decided otherwise of their path.
 pub(super) const KNOWN: [(&str, &[&str]); 4] = [

@@ -8,6 +8,7 @@
 //! | [`archive`] | ZIP archives: safe to read, the same bytes each time they are written |
 //! | [`alf`] | the Agent Life Format: archives of agents, deltas, purges |
 //! | [`migrate`] | memory from other tools: mem0, Letta, LangGraph, accounts of chats, notes |
+//! | [`saga`] | SAGA 1.0: signed documents and containers that carry an agent |
 //!
 //! Everything works on a [`Session`](grainstore::Session), with the rights that it has, through the public API of the
 //! store.
@@ -20,6 +21,7 @@ pub mod json;
 mod kept;
 pub mod migrate;
 mod monitor;
+pub mod saga;
 mod uuid;
 
 pub use error::{Error, Result};

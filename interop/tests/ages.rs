@@ -1,5 +1,5 @@
 //! Evidence: the hashes of the standard, packs that were meddled with, and packs of stores.
-#![expect(clippy::unwrap_used, reason = "a test stops at a surprise")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops at a surprise")]
 
 use std::path::{Path, PathBuf};
 

@@ -25,8 +25,23 @@ const LICENCES: [&str; 12] = [
     "MPL-2.0+",
 ];
 
-/// Crates that are there in two versions, since two of those below differ in what they ask for.
-const TWICE: [&str; 6] = ["getrandom", "itertools", "oneshot", "rand", "rand_core", "syn"];
+/// Crates that are there in two versions, since two of those below differ in what they ask for. Those of ciphers and
+/// curves come with crypto_box, which has no release on the newer ones.
+const TWICE: [&str; 13] = [
+    "aead",
+    "cipher",
+    "cpufeatures",
+    "crypto-common",
+    "curve25519-dalek",
+    "getrandom",
+    "inout",
+    "itertools",
+    "oneshot",
+    "rand",
+    "rand_core",
+    "syn",
+    "universal-hash",
+];
 
 /// What Cargo knows of the crates that are built on this machine.
 fn metadata() -> Value {

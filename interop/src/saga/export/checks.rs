@@ -1,0 +1,181 @@
+//! What an export must have before it is made: consent, redaction, and nothing that is held taken out.
+
+use grainstore::format::Value as GrainValue;
+use grainstore::format::parse_datetime;
+use grainstore::{EpochMs, ErrorKind, format};
+use serde_json::Value;
+
+use super::stored::unknown;
+use super::{ExportOptions, TransferRequest};
+use crate::error::{Error, Result};
+use crate::saga::classify::ItemType;
+use crate::saga::consent::{Operation, check_use, consent_message, uncovered};
+use crate::saga::document::Document;
+use crate::saga::import::{CONSENT_KIND, is_withdrawal};
+use crate::saga::kinds::{ExportType, Layer};
+use crate::saga::manifest::{Manifest, RedactionAction};
+use crate::saga::map::LAYER;
+use crate::saga::redact::RedactOptions;
+use crate::saga::store::AgentStore;
+
+/// The layers with something that may be an organization's.
+const OF_ORGANIZATION: [Layer; 4] =
+    [Layer::Cognitive, Layer::Memory, Layer::TaskHistory, Layer::Relationships];
+
+/// The layers of an export, and those that were asked for and are not consented to.
+///
+/// # Errors
+/// `ERR_NOT_FOUND`, `ERR_POLICY`, and those of [`check_use`].
+pub(super) fn layers(
+    store: &AgentStore<'_>,
+    export_type: ExportType,
+    options: &ExportOptions<'_>,
+    now: EpochMs,
+) -> Result<(Vec<Layer>, Vec<Layer>)> {
+    let is_asked = |layer: Layer| {
+        layer == Layer::Identity
+            || options.layers.as_ref().is_none_or(|layers| layers.contains(&layer))
+    };
+    let wanted: Vec<_> = Layer::ALL
+        .iter()
+        .copied()
+        .filter(|layer| export_type.has(*layer) && is_asked(*layer))
+        .collect();
+    if store.find(&LAYER, Layer::Identity.name())?.is_none() {
+        return Err(unknown(store));
+    }
+    let Some(record) = &options.consent else {
+        return match options.crosses_organizations {
+            true => Err(Error::new(
+                ErrorKind::Policy,
+                "an export that leaves the organization has the consent of the agent",
+            )
+            .with_hint("give a consent that the agent signed")),
+            false => Ok((wanted, Vec::new())),
+        };
+    };
+    let operation = Operation::of_export(export_type);
+    check_use(record, store.wallet(), operation, now)?;
+    withdrawal(store, record)?;
+    let narrowed = uncovered(record, wanted.iter().copied());
+    if narrowed.contains(&Layer::Identity) {
+        return Err(Error::new(ErrorKind::Policy, "the consent does not cover the identity")
+            .with_hint("every document has the identity; ask for a consent that covers it")
+            .in_entry("consent.scope"));
+    }
+    let layers = wanted.into_iter().filter(|layer| !narrowed.contains(layer)).collect();
+    // What the store does not have is not missed.
+    let mut missed = Vec::new();
+    for layer in narrowed {
+        if store.find(&LAYER, layer.name())?.is_some() {
+            missed.push(layer);
+        }
+    }
+    Ok((layers, missed))
+}
+
+/// Checks who consents to a transfer, and returns the consents that are recommended and missing.
+///
+/// # Errors
+/// `ERR_POLICY` for a transfer to another organization without what is required; `ERR_SIGNATURE`.
+pub(super) fn transfer(
+    store: &AgentStore<'_>,
+    export_type: ExportType,
+    options: &ExportOptions<'_>,
+    document_id: &str,
+) -> Result<Vec<&'static str>> {
+    let is_needed = export_type == ExportType::Transfer && options.crosses_organizations;
+    match &options.transfer {
+        None if is_needed => Err(Error::new(
+            ErrorKind::Policy,
+            "a transfer to another organization names who consents to it",
+        )
+        .with_hint("have the consent message signed, and give the signatures")),
+        None => Ok(Vec::new()),
+        Some(request) => {
+            let operation = Operation::of_export(export_type);
+            let TransferRequest { kind, destination, at, consents } = request;
+            let message = consent_message(operation, document_id, destination, *at);
+            consents.check(*kind, store.wallet(), &message)
+        }
+    }
+}
+
+/// Refuses a consent that was withdrawn in this store after it was granted.
+fn withdrawal(store: &AgentStore<'_>, record: &Value) -> Result<()> {
+    let text = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default();
+    let Some(stored) = store.find(&CONSENT_KIND, text("operation"))? else { return Ok(()) };
+    let since = stored.fields.get("created_at").and_then(GrainValue::as_i64).unwrap_or_default();
+    if is_withdrawal(&stored) && parse_datetime(text("grantedAt"))? <= EpochMs::new(since) {
+        let message = "the consent was withdrawn after it was granted";
+        return Err(Error::new(ErrorKind::Withdrawn, message).in_entry("consent"));
+    }
+    Ok(())
+}
+
+/// How an export is redacted; `None` if it is not.
+///
+/// # Errors
+/// `ERR_POLICY` if it must be and nothing says how, if nobody signs the manifest, or if it is a backup.
+pub(super) fn redaction<'o>(
+    document: &Document,
+    export_type: ExportType,
+    options: &'o ExportOptions<'_>,
+) -> Result<Option<&'o RedactOptions>> {
+    let refused = |message: &str, hint| {
+        Err(Error::new(ErrorKind::Policy, message.to_owned()).with_hint(hint))
+    };
+    let may_have = document.layers().any(|layer| OF_ORGANIZATION.contains(&layer));
+    match &options.redact {
+        None if options.crosses_organizations && may_have => refused(
+            "an export that leaves the organization is redacted",
+            "say how, or ask for layers without anything of the organization",
+        ),
+        None => Ok(None),
+        Some(_) if export_type == ExportType::Backup => {
+            refused("a backup is not redacted", "ask for a transfer or a full export")
+        }
+        Some(_) if options.crosses_organizations && options.organization.is_none() => refused(
+            "the organization signs the manifest of what it redacts",
+            "give the key of the organization",
+        ),
+        Some(redact) => Ok(Some(redact)),
+    }
+}
+
+/// Refuses a redaction that took out an item under a hold: what is held is to be shown whole, or not at all.
+///
+/// # Errors
+/// `ERR_INVALIDATION_DENIED`, with the item.
+pub(super) fn held(manifest: &Manifest, held: &[(&'static str, String)]) -> Result<()> {
+    let removed = manifest.entries.iter().filter(|it| it.action == RedactionAction::Removed);
+    for entry in removed {
+        let is_it = |(kind, id): &&(&'static str, String)| {
+            let (of, name) = match entry.item_type {
+                ItemType::Task => ("task", entry.id.as_str()),
+                ItemType::EpisodicEvent => ("event", entry.id.as_str()),
+                ItemType::Workflow => ("workflow", entry.id.as_str()),
+                ItemType::Artifact => ("artifact", entry.id.as_str()),
+                ItemType::MemoryLayer if entry.id.ends_with("shortTerm") => ("short-term", ""),
+                ItemType::MemoryLayer if entry.id.ends_with("longTerm") => ("long-term", ""),
+                ItemType::MemoryLayer => (LAYER.name, Layer::Memory.name()),
+                ItemType::SystemPrompt => (LAYER.name, Layer::Cognitive.name()),
+                ItemType::Relationship => ("organization", ""),
+            };
+            *kind == of && id.split('\0').next() == Some(name)
+        };
+        if held.iter().any(|one| is_it(&one)) {
+            let message = "the redaction would take out an item that is held";
+            return Err(Error::new(ErrorKind::InvalidationDenied, message)
+                .with_hint("classify it otherwise, or lift the hold first")
+                .in_entry(&format!("{} {}", entry.item_type, entry.id)));
+        }
+    }
+    Ok(())
+}
+
+/// The error for what is too large to be encrypted at once.
+pub(super) fn too_large(message: &str) -> Error {
+    Error::new(ErrorKind::Format(format::ErrorKind::TooLarge), message.to_owned())
+        .with_hint("ask for fewer grains, or leave the long-term memory in plain")
+}

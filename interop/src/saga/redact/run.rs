@@ -1,0 +1,263 @@
+//! A redaction under way: the layers are changed, and every change is noted.
+
+use serde_json::{Map, Value};
+
+use super::RedactOptions;
+use super::table::{
+    CLASSIFYING, ItemList, KEPT, KNOWN, LISTS, OBJECTS, PARTS, Part, REDACTED_NAME, replace,
+};
+use crate::saga::classify::{Classification, ItemType, TaskClasses, said};
+use crate::saga::document::{at_path, at_path_mut};
+use crate::saga::encrypt::is_encrypted;
+use crate::saga::manifest::{ManifestEntry, RedactionAction};
+use crate::saga::shape::item_path;
+
+/// A redaction under way.
+pub(super) struct Redaction<'o> {
+    options: &'o RedactOptions,
+    pub(super) entries: Vec<ManifestEntry>,
+    /// The paths of the fields that were replaced.
+    pub(super) paths: Vec<String>,
+}
+
+impl<'o> Redaction<'o> {
+    pub(super) fn new(options: &'o RedactOptions) -> Self {
+        Self { options, entries: Vec::new(), paths: Vec::new() }
+    }
+
+    pub(super) fn run(&mut self, layers: &mut Value) {
+        self.malformed_parts(layers);
+        self.encrypted_layers(layers);
+        self.unknown_parts(layers);
+        let tasks = at_path(layers, "taskHistory.recentTasks");
+        let classes = TaskClasses::of(tasks, &self.options.classifications);
+        for list in &LISTS {
+            self.list(layers, list, &classes);
+        }
+        for part in &PARTS {
+            self.part(layers, part);
+        }
+        self.relationships(layers);
+        self.organizations(layers);
+    }
+
+    /// Takes out layers and lists that are encrypted and hold what would have to be looked at. Their classes cannot be
+    /// told, so that the default decides: none of them may leave as it is.
+    fn encrypted_layers(&mut self, layers: &mut Value) {
+        const OPAQUE: [(&str, ItemType); 5] = [
+            ("cognitive", ItemType::SystemPrompt),
+            ("memory", ItemType::MemoryLayer),
+            ("memory.episodic", ItemType::EpisodicEvent),
+            ("memory.procedural", ItemType::Workflow),
+            ("taskHistory", ItemType::Task),
+        ];
+        for (path, item_type) in OPAQUE {
+            let decided = self.options.classifications.of(item_type, path);
+            let stays = decided.is_some_and(|class| !is_of_organization(class));
+            if at_path(layers, path).is_some_and(is_encrypted) && !stays {
+                remove_at(layers, path);
+                let class = decided.unwrap_or(Classification::OrgInternal);
+                self.note(item_type, path, RedactionAction::Removed, class, &[]);
+            }
+        }
+    }
+
+    /// Takes out what is not of the form in which it could be looked at.
+    fn malformed_parts(&mut self, layers: &mut Value) {
+        let lists = LISTS.iter().map(|list| (list.path, list.item_type, false));
+        let objects = OBJECTS.iter().map(|(path, item_type)| (*path, *item_type, true));
+        for (path, item_type, is_object) in objects.chain(lists) {
+            let Some(value) = at_path(layers, path) else { continue };
+            let is_well = match is_object {
+                true => value.is_object(),
+                false => value.as_array().is_some_and(|items| items.iter().all(Value::is_object)),
+            };
+            if !is_well {
+                remove_at(layers, path);
+                let class = Classification::OrgInternal;
+                self.note(item_type, path, RedactionAction::Removed, class, &[]);
+            }
+        }
+    }
+
+    /// Takes out the parts of layers that nobody knows.
+    fn unknown_parts(&mut self, layers: &mut Value) {
+        for (path, known) in KNOWN {
+            let Some(part) = at_path(layers, path).filter(|part| !is_encrypted(part)) else {
+                continue;
+            };
+            let Some(members) = part.as_object() else { continue };
+            let is_known = |name: &str| known.contains(&name) || CLASSIFYING.contains(&name);
+            let unknown: Vec<_> = members
+                .keys()
+                .filter(|name| !is_known(name))
+                .map(|name| format!("{path}.{name}"))
+                .collect();
+            for at in unknown {
+                let decided = self.options.classifications.of(ItemType::MemoryLayer, &at);
+                let class = decided.unwrap_or(Classification::OrgInternal);
+                if is_of_organization(class) {
+                    remove_member(layers, path, at.strip_prefix(path).unwrap_or_default());
+                    self.note(ItemType::MemoryLayer, &at, RedactionAction::Removed, class, &[]);
+                }
+            }
+        }
+    }
+
+    fn list(&mut self, layers: &mut Value, list: &ItemList, classes: &TaskClasses) {
+        let decided = &self.options.classifications;
+        let Some(items) = at_path_mut(layers, list.path).and_then(Value::as_array_mut) else {
+            return;
+        };
+        let mut kept = Vec::with_capacity(items.len());
+        let mut noted = Vec::new();
+        for mut item in std::mem::take(items) {
+            let id = item.get(list.id).and_then(Value::as_str).unwrap_or_default().to_owned();
+            match classes.classify(&item, list.item_type, &id, decided) {
+                Classification::Public | Classification::AgentPortable => kept.push(item),
+                class @ Classification::OrgConfidential => {
+                    noted.push((id, RedactionAction::Removed, class, Vec::new(), 0));
+                }
+                class @ Classification::OrgInternal => {
+                    let fields = redact_item(&mut item, list.item_type, list.redact);
+                    noted.push((id, RedactionAction::Redacted, class, fields, kept.len()));
+                    kept.push(item);
+                }
+            }
+        }
+        *items = kept;
+        for (id, action, class, fields, at) in noted {
+            let of_item = |name: &String| format!("{}.{name}", item_path(list.path, at));
+            self.paths.extend(fields.iter().map(of_item));
+            self.note(list.item_type, &id, action, class, &fields);
+        }
+    }
+
+    fn part(&mut self, layers: &mut Value, part: &Part) {
+        let Some(value) = at_path(layers, part.path) else { return };
+        let decided = self.options.classifications.of(part.item_type, part.path);
+        let class = decided.or_else(|| said(value)).unwrap_or(part.default);
+        // What is encrypted has no texts to replace, so that it stays for whom it is encrypted, or goes.
+        let is_opaque = is_encrypted(value);
+        match class {
+            Classification::Public | Classification::AgentPortable => {}
+            Classification::OrgInternal if !is_opaque => {
+                let Some(value) = at_path_mut(layers, part.path) else { return };
+                let fields = redact_item(value, part.item_type, part.redact);
+                self.paths.extend(fields.iter().map(|name| format!("{}.{name}", part.path)));
+                self.note(part.item_type, part.path, RedactionAction::Redacted, class, &fields);
+            }
+            Classification::OrgInternal | Classification::OrgConfidential => {
+                remove_at(layers, part.path);
+                self.note(part.item_type, part.path, RedactionAction::Removed, class, &[]);
+            }
+        }
+    }
+
+    fn relationships(&mut self, layers: &mut Value) {
+        const PATH: &str = "relationships";
+        let Some(value) = at_path(layers, PATH) else { return };
+        let decided = self.options.classifications.of(ItemType::Relationship, PATH);
+        let class = decided.or_else(|| said(value)).unwrap_or(Classification::OrgInternal);
+        if is_encrypted(value) && is_of_organization(class) {
+            remove_at(layers, PATH);
+            return self.note(ItemType::Relationship, PATH, RedactionAction::Removed, class, &[]);
+        }
+        let organization = at_path_mut(layers, "relationships.organization");
+        let Some(organization) = organization.and_then(Value::as_object_mut) else { return };
+        match class {
+            Classification::Public | Classification::AgentPortable => {}
+            Classification::OrgInternal => {
+                let names = ["companyId", "companySlug"];
+                let fields = owned(replace(organization, &names, &Value::from(REDACTED_NAME)));
+                let path = |name: &String| format!("relationships.organization.{name}");
+                self.paths.extend(fields.iter().map(path));
+                self.note(ItemType::Relationship, PATH, RedactionAction::Redacted, class, &fields);
+            }
+            Classification::OrgConfidential => {
+                remove_at(layers, "relationships.organization");
+                let fields = ["organization".to_owned()];
+                self.note(ItemType::Relationship, PATH, RedactionAction::Removed, class, &fields);
+            }
+        }
+    }
+
+    /// Takes the name of the organization out of the counts. The counts stay.
+    fn organizations(&mut self, layers: &mut Value) {
+        let path = "taskHistory.summary.byOrganization";
+        let counts = at_path_mut(layers, path).and_then(Value::as_object_mut);
+        let own = self.options.organization.as_str();
+        if let Some(counts) = counts
+            && let Some(count) = counts.remove(own)
+        {
+            let before = counts.get(REDACTED_NAME).and_then(Value::as_u64).unwrap_or_default();
+            let sum = count.as_u64().map(|count| Value::from(count.saturating_add(before)));
+            counts.insert(REDACTED_NAME.to_owned(), sum.unwrap_or(count));
+            self.paths.push(path.to_owned());
+        }
+    }
+
+    fn note(
+        &mut self,
+        item_type: ItemType,
+        id: &str,
+        action: RedactionAction,
+        classification: Classification,
+        fields: &[String],
+    ) {
+        self.entries.push(ManifestEntry {
+            item_type,
+            id: id.to_owned(),
+            action,
+            classification,
+            fields_affected: fields.to_vec(),
+            dispute_status: self.options.classifications.dispute_of(item_type, id),
+        });
+    }
+}
+
+fn is_of_organization(class: Classification) -> bool {
+    matches!(class, Classification::OrgInternal | Classification::OrgConfidential)
+}
+
+/// Redacts an item, and takes out what is not known of it. Returns the members that changed.
+fn redact_item(
+    item: &mut Value,
+    item_type: ItemType,
+    redact: fn(&mut Map<String, Value>) -> Vec<&'static str>,
+) -> Vec<String> {
+    let Some(members) = item.as_object_mut() else { return Vec::new() };
+    let mut fields = owned(redact(members));
+    let kept = KEPT.iter().find(|kept| kept.item_type == item_type);
+    let kept = kept.map_or(&[][..], |kept| kept.members);
+    let is_kept = |name: &str| kept.contains(&name) || CLASSIFYING.contains(&name);
+    let unknown: Vec<_> = members.keys().filter(|name| !is_kept(name)).cloned().collect();
+    for name in unknown {
+        members.remove(&name);
+        fields.push(name);
+    }
+    fields
+}
+
+fn owned(names: Vec<&'static str>) -> Vec<String> {
+    names.into_iter().map(str::to_owned).collect()
+}
+
+/// Takes a member out of what is at a path; its name may have dots.
+fn remove_member(layers: &mut Value, path: &str, dotted: &str) {
+    let name = dotted.strip_prefix('.').unwrap_or(dotted);
+    if let Some(members) = at_path_mut(layers, path).and_then(Value::as_object_mut) {
+        members.remove(name);
+    }
+}
+
+/// Takes out what is at a path.
+fn remove_at(layers: &mut Value, path: &str) {
+    let (above, name) = match path.rsplit_once('.') {
+        Some((above, name)) => (at_path_mut(layers, above), name),
+        None => (Some(layers), path),
+    };
+    if let Some(members) = above.and_then(Value::as_object_mut) {
+        members.remove(name);
+    }
+}

@@ -1,0 +1,191 @@
+//! What a redaction does with each item, and which of its members stay, as tables.
+
+use serde_json::{Map, Value, json};
+
+use crate::saga::classify::{Classification, ItemType};
+
+/// What stands in the place of a text that was redacted
+/// ([`Document::redact`](crate::saga::Document::redact)).
+pub const REDACTED_TEXT: &str = "[Redacted \u{2014} org-internal]";
+/// What stands in the place of the name of an organization.
+pub(super) const REDACTED_NAME: &str = "[redacted]";
+
+/// Where the classified items of a document are, and what is replaced in them.
+pub(super) struct ItemList {
+    pub(super) item_type: ItemType,
+    pub(super) path: &'static str,
+    pub(super) id: &'static str,
+    pub(super) redact: fn(&mut Map<String, Value>) -> Vec<&'static str>,
+}
+
+pub(super) const LISTS: [ItemList; 4] = [
+    ItemList {
+        item_type: ItemType::Task,
+        path: "taskHistory.recentTasks",
+        id: "taskId",
+        redact: |task| {
+            let mut fields = replace(task, &["title", "summary"], &Value::from(REDACTED_TEXT));
+            fields.extend(replace(task, &["organizationId"], &Value::from(REDACTED_NAME)));
+            fields
+        },
+    },
+    ItemList {
+        item_type: ItemType::EpisodicEvent,
+        path: "memory.episodic.events",
+        id: "eventId",
+        redact: |event| replace(event, &["summary", "learnings"], &Value::from(REDACTED_TEXT)),
+    },
+    ItemList {
+        item_type: ItemType::Workflow,
+        path: "memory.procedural.workflows",
+        id: "name",
+        redact: |workflow| {
+            let mut fields = replace(workflow, &["description"], &Value::from(REDACTED_TEXT));
+            fields.extend(replace(workflow, &["steps"], &json!([REDACTED_TEXT])));
+            fields
+        },
+    },
+    ItemList {
+        item_type: ItemType::Artifact,
+        path: "taskHistory.artifacts",
+        id: "artifactId",
+        redact: |artifact| {
+            let mut fields = replace(artifact, &["name"], &Value::from(REDACTED_TEXT));
+            fields.extend(artifact.remove("storageRef").map(|_| "storageRef"));
+            fields
+        },
+    },
+];
+
+/// A part of a layer that is classified as a whole.
+pub(super) struct Part {
+    pub(super) item_type: ItemType,
+    pub(super) path: &'static str,
+    pub(super) default: Classification,
+    pub(super) redact: fn(&mut Map<String, Value>) -> Vec<&'static str>,
+}
+
+pub(super) const PARTS: [Part; 3] = [
+    Part {
+        item_type: ItemType::SystemPrompt,
+        path: "cognitive.systemPrompt",
+        default: Classification::OrgConfidential,
+        redact: |prompt| replace(prompt, &["content"], &Value::from(REDACTED_TEXT)),
+    },
+    Part {
+        item_type: ItemType::MemoryLayer,
+        path: "memory.shortTerm",
+        default: Classification::OrgInternal,
+        redact: |memory| replace(memory, &["content"], &Value::from(REDACTED_TEXT)),
+    },
+    Part {
+        item_type: ItemType::MemoryLayer,
+        path: "memory.longTerm",
+        default: Classification::OrgInternal,
+        redact: |memory| memory.remove("storageRef").map(|_| "storageRef").into_iter().collect(),
+    },
+];
+
+/// Members that describe the classification of an item, or of its kind, and hold no content. All other members that are
+/// not known could hold what was redacted, and go with it.
+pub(super) struct Kept {
+    pub(super) item_type: ItemType,
+    pub(super) members: &'static [&'static str],
+}
+
+/// The members of a redacted item that stay. What is not listed is taken out, since nobody knows what it tells.
+pub(super) const KEPT: [Kept; 6] = [
+    Kept {
+        item_type: ItemType::Task,
+        members: &[
+            "taskId",
+            "title",
+            "status",
+            "outcome",
+            "skillTags",
+            "completedAt",
+            "organizationId",
+            "artifactRefs",
+            "durationSeconds",
+            "summary",
+        ],
+    },
+    Kept {
+        item_type: ItemType::EpisodicEvent,
+        members: &[
+            "eventId",
+            "type",
+            "timestamp",
+            "summary",
+            "learnings",
+            "linkedTaskId",
+            "significance",
+        ],
+    },
+    Kept {
+        item_type: ItemType::Workflow,
+        members: &["name", "description", "steps", "learnedFrom"],
+    },
+    Kept {
+        item_type: ItemType::Artifact,
+        members: &["artifactId", "type", "name", "createdAt", "linkedTaskId"],
+    },
+    Kept { item_type: ItemType::SystemPrompt, members: &["format", "content", "encrypted"] },
+    Kept {
+        item_type: ItemType::MemoryLayer,
+        members: &[
+            "type",
+            "maxTokens",
+            "snapshotAt",
+            "content",
+            "embeddingModel",
+            "dimensions",
+            "vectorCount",
+            "format",
+            "encrypted",
+        ],
+    },
+];
+
+/// The parts that are objects, those above others first.
+pub(super) const OBJECTS: [(&str, ItemType); 10] = [
+    ("cognitive", ItemType::SystemPrompt),
+    ("cognitive.systemPrompt", ItemType::SystemPrompt),
+    ("memory", ItemType::MemoryLayer),
+    ("memory.shortTerm", ItemType::MemoryLayer),
+    ("memory.longTerm", ItemType::MemoryLayer),
+    ("memory.episodic", ItemType::EpisodicEvent),
+    ("memory.procedural", ItemType::Workflow),
+    ("taskHistory", ItemType::Task),
+    ("relationships", ItemType::Relationship),
+    ("relationships.organization", ItemType::Relationship),
+];
+
+/// The members that are known of what holds classified items. Others could hold anything, and go unless the
+/// organization decided otherwise of their path.
+pub(super) const KNOWN: [(&str, &[&str]); 4] = [
+    ("memory", &["shortTerm", "longTerm", "episodic", "semantic", "procedural"]),
+    ("memory.episodic", &["events", "maxEvents", "encrypted"]),
+    ("memory.procedural", &["workflows", "encrypted"]),
+    ("taskHistory", &["summary", "recentTasks", "recentTasksLimit", "artifacts"]),
+];
+
+/// Members of an item that say how it is classified.
+pub(super) const CLASSIFYING: [&str; 4] =
+    ["classification", "classifiedBy", "classifiedAt", "policyRule"];
+
+/// Replaces the members that are there. Returns their names.
+pub(super) fn replace(
+    members: &mut Map<String, Value>,
+    names: &[&'static str],
+    by: &Value,
+) -> Vec<&'static str> {
+    let mut replaced = Vec::new();
+    for name in names {
+        if let Some(member) = members.get_mut(*name) {
+            *member = by.clone();
+            replaced.push(*name);
+        }
+    }
+    replaced
+}

@@ -1,0 +1,224 @@
+//! What a store holds of an agent: a row leads to the newest grain of each item.
+//!
+//! Knows what items are, and no document.
+//!
+//! - `plan`: writes of many items, checked before the first of them.
+
+mod plan;
+
+use grainstore::format::{Map, Value};
+use grainstore::{ContentAddress, Grain, GrainState, Owner, Session};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::map::{Kind, PROFILE, item_of};
+use super::native::Links;
+use super::wallet::Wallet;
+use crate::error::{Error, Result};
+use crate::kept::{Rows, whole_fields};
+
+pub use plan::Counts;
+pub(super) use plan::Plan;
+
+/// The table of rows that lead to grains.
+const HEADS: u8 = 1;
+/// The table of marks: of the newest document, of transfers.
+const MARKS: u8 = 2;
+/// The table of what an organization decided of items.
+const DECISIONS: u8 = 3;
+/// Most versions that are walked from a row to the newest.
+const MAX_STEPS: usize = 100_000;
+
+/// The grains of one agent.
+#[derive(Debug, Clone)]
+pub(super) struct AgentStore<'s> {
+    session: &'s Session,
+    wallet: Wallet,
+    rows: Rows<'s>,
+}
+
+/// A stored item.
+#[derive(Debug)]
+pub(super) struct StoredItem {
+    pub(super) address: ContentAddress,
+    pub(super) state: GrainState,
+    pub(super) fields: Map,
+}
+
+/// A grain as it is, without what lies beside it.
+type StoredHead = (ContentAddress, GrainState, Grain);
+
+/// The row that leads to a grain.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    #[serde(rename = "a")]
+    address: String,
+}
+
+impl StoredItem {
+    /// The kinds of items that were taken out of a layer.
+    pub(super) fn split(&self) -> Vec<String> {
+        let split = self.note("split").unwrap_or_default();
+        split.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// A note in the context of the grain.
+    pub(super) fn note(&self, name: &str) -> Option<&str> {
+        let context = self.fields.get("context").and_then(Value::as_map)?;
+        context.get(&PROFILE.key(name))?.as_str()
+    }
+}
+
+impl<'s> AgentStore<'s> {
+    pub(super) fn new(session: &'s Session, wallet: &Wallet) -> Self {
+        let rows = Rows::new(session, PROFILE.application(&wallet.to_string()));
+        Self { session, wallet: wallet.clone(), rows }
+    }
+
+    pub(super) fn session(&self) -> &'s Session {
+        self.session
+    }
+
+    pub(super) fn wallet(&self) -> &Wallet {
+        &self.wallet
+    }
+
+    /// The newest grain of an item; `None` if there is none, or it ended.
+    ///
+    /// # Errors
+    /// Those of [`Session::inspect`], such as `ERR_WITHDRAWN` once its consent is no longer valid.
+    pub(super) fn find(&self, kind: &Kind, id: &str) -> Result<Option<StoredItem>> {
+        self.head(kind, id)?.map(|head| self.whole(head)).transpose()
+    }
+
+    /// A grain with what lies beside it.
+    fn whole(&self, (address, state, grain): StoredHead) -> Result<StoredItem> {
+        let fields = whole_fields(self.session, PROFILE, &address, grain)?;
+        Ok(StoredItem { address, state, fields })
+    }
+
+    /// The newest grain of an item as it is, without what lies beside it.
+    fn head(&self, kind: &Kind, id: &str) -> Result<Option<StoredHead>> {
+        let Some(head) = self.rows.get::<Head>(HEADS, &key_of(kind, id))? else { return Ok(None) };
+        let mut address = head.address.parse::<ContentAddress>()?;
+        for _ in 0..MAX_STEPS {
+            let stored = self.session.inspect(&address)?;
+            match stored.state.superseded_by {
+                Some(newer) => address = newer,
+                None if stored.state.is_current() => {
+                    return Ok(Some((address, stored.state, stored.grain()?)));
+                }
+                None => return Ok(None),
+            }
+        }
+        Err(Error::corrupt(format!("the versions of {} have no end", kind.name)))
+    }
+
+    /// The value of an item.
+    ///
+    /// # Errors
+    /// Those of [`AgentStore::find`].
+    pub(super) fn read(&self, kind: &Kind, id: &str) -> Result<Option<Json>> {
+        match self.find(kind, id)? {
+            Some(stored) => item_of(kind, id, &stored.fields),
+            None => Ok(None),
+        }
+    }
+
+    /// Leads items to grains that are stored, where nothing else does.
+    ///
+    /// # Errors
+    /// Those of [`Session::write_rows`].
+    pub(super) fn link(&self, links: &Links) -> Result<()> {
+        let mut changes = Vec::new();
+        for ((kind, id), address) in links {
+            let key = format!("{kind}\0{id}");
+            let is_taken = self.rows.get::<Head>(HEADS, &key)?.is_some();
+            if !is_taken && self.session.exists(address)? {
+                let head = Head { address: address.to_string() };
+                changes.push(self.rows.put(HEADS, key.as_str(), &head, Owner::Grain(*address))?);
+            }
+        }
+        self.rows.write(changes)
+    }
+
+    /// Reads a mark.
+    ///
+    /// # Errors
+    /// Those of [`Session::row`].
+    pub(super) fn mark<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
+        self.rows.get(MARKS, name)
+    }
+
+    /// Writes a mark, or removes it.
+    ///
+    /// # Errors
+    /// Those of [`Session::write_rows`].
+    pub(super) fn set_mark(&self, name: &str, value: Option<&impl Serialize>) -> Result<()> {
+        let change = match value {
+            Some(value) => self.rows.put(MARKS, name, value, Owner::Store)?,
+            None => self.rows.remove(MARKS, name),
+        };
+        self.rows.write(vec![change])
+    }
+
+    /// Writes what was decided of an item.
+    ///
+    /// # Errors
+    /// Those of [`Session::write_rows`].
+    pub(super) fn set_decision(
+        &self,
+        item_type: &str,
+        id: &str,
+        decision: &impl Serialize,
+    ) -> Result<()> {
+        // The id is in the value as well, since a long key is kept by its hash.
+        let key = format!("{item_type}\0{id}");
+        let row = (item_type, id, decision);
+        let change = self.rows.put(DECISIONS, key.as_str(), &row, Owner::Store)?;
+        self.rows.write(vec![change])
+    }
+
+    /// Calls `each` with what was decided of each item.
+    ///
+    /// # Errors
+    /// Those of [`Session::rows`].
+    pub(super) fn decisions<T: serde::de::DeserializeOwned>(
+        &self,
+        mut each: impl FnMut(&str, &str, T),
+    ) -> Result<()> {
+        self.rows.each(DECISIONS, |_, (item_type, id, decision): (String, String, T)| {
+            each(&item_type, &id, decision);
+            Ok(())
+        })
+    }
+
+    /// Removes what was decided of all items.
+    ///
+    /// # Errors
+    /// Those of [`Session::rows`] and [`Session::write_rows`].
+    pub(super) fn forget_decisions(&self) -> Result<()> {
+        let mut changes = Vec::new();
+        self.rows.each(DECISIONS, |key, _: serde::de::IgnoredAny| {
+            changes.push(self.rows.remove(DECISIONS, key));
+            Ok(())
+        })?;
+        self.rows.write(changes)
+    }
+
+    /// Every grain that a row leads to, with its kind.
+    pub(super) fn heads(&self) -> Result<Vec<(String, ContentAddress)>> {
+        let mut found = Vec::new();
+        self.rows.each(HEADS, |key, head: Head| {
+            let kind = key.split('\0').next().unwrap_or_default();
+            found.push((kind.to_owned(), head.address.parse::<ContentAddress>()?));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
+
+/// The key of an item's row.
+pub(super) fn key_of(kind: &Kind, id: &str) -> String {
+    format!("{}\0{id}", kind.name)
+}

@@ -1,0 +1,103 @@
+//! Who must consent to a transfer, and whether they did.
+
+use std::fmt;
+use std::str::FromStr;
+
+use grainstore::ErrorKind;
+use serde::{Serialize, Serializer};
+
+use super::kinds::named;
+use super::sign::verify_signature;
+use super::wallet::Wallet;
+use crate::error::{Error, Result};
+
+named! {
+    /// Why an agent is transferred, which decides who must consent.
+    ///
+    /// ```
+    /// use grainstore_interop::saga::TransferKind;
+    ///
+    /// assert_eq!(TransferKind::ALL.len(), 3);
+    /// ```
+    TransferKind, "kind of transfer" {
+        /// The agent asked for it.
+        Voluntary => "voluntary",
+        /// The organization asked for it.
+        Administrative => "administrative",
+        /// The agent has to be recovered.
+        Emergency => "emergency",
+    }
+}
+
+/// Who consents to a transfer: the wallet of each who signed the message
+/// ([`consent_message`](super::consent_message)), and the signature.
+#[derive(Debug, Clone, Default)]
+pub struct TransferConsents {
+    /// The agent.
+    pub agent: Option<(Wallet, String)>,
+    /// The organization that it leaves.
+    pub source: Option<(Wallet, String)>,
+    /// The organization that it joins.
+    pub destination: Option<(Wallet, String)>,
+}
+
+/// How much a consent is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    Required,
+    Recommended,
+    Optional,
+}
+
+impl TransferKind {
+    /// How much the consents of agent, source and destination are needed.
+    const fn needs(self) -> [Need; 3] {
+        match self {
+            Self::Voluntary => [Need::Required, Need::Recommended, Need::Required],
+            Self::Administrative => [Need::Recommended, Need::Required, Need::Required],
+            Self::Emergency => [Need::Optional, Need::Required, Need::Required],
+        }
+    }
+}
+
+impl TransferConsents {
+    /// Checks the consents to a transfer: all that are there are valid, and those that must be there are. Returns those
+    /// that are recommended and missing.
+    ///
+    /// # Errors
+    /// `ERR_SIGNATURE` for an invalid one, or one of another agent; `ERR_POLICY` if a required one is missing.
+    pub fn check(
+        &self,
+        kind: TransferKind,
+        agent: &Wallet,
+        message: &str,
+    ) -> Result<Vec<&'static str>> {
+        let parties = [
+            ("agent", &self.agent),
+            ("source organization", &self.source),
+            ("destination organization", &self.destination),
+        ];
+        let mut missing = Vec::new();
+        for ((name, given), need) in parties.into_iter().zip(kind.needs()) {
+            match (given, need) {
+                (Some((wallet, sig)), _) => {
+                    if name == "agent" && wallet != agent {
+                        let message = format!("{wallet} is not the agent's wallet");
+                        return Err(Error::new(ErrorKind::Signature, message).in_entry(name));
+                    }
+                    verify_signature(wallet, message.as_bytes(), sig)
+                        .map_err(|error| error.in_entry(name))?;
+                }
+                (None, Need::Required) => {
+                    let message =
+                        format!("a transfer of kind {kind} needs the consent of the {name}");
+                    return Err(Error::new(ErrorKind::Policy, message)
+                        .with_hint("ask them to sign the consent message"));
+                }
+                (None, Need::Recommended) => missing.push(name),
+                (None, Need::Optional) => {}
+            }
+        }
+        Ok(missing)
+    }
+}

@@ -1,0 +1,12 @@
+//! SAGA: documents, containers, vaults, and what a store makes of them.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops at a surprise")]
+
+mod container;
+mod document;
+mod examples;
+mod exit;
+mod export;
+mod redact;
+mod store;
+mod support;
+mod vault;

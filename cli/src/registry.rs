@@ -5,7 +5,7 @@ use clap::Subcommand;
 use crate::commands::{
     add, ages, alf, audit, backup, bench, cal, compact, decode, demo, disclose, doctor, encode,
     erase, export, get, history, import, init, keys, migrate, policy, prove, put, recall, reindex,
-    remove_vectors, rpc, sign, state_changes, stats, subject_report, supersede, verify,
+    remove_vectors, rpc, saga, sign, state_changes, stats, subject_report, supersede, verify,
     verify_signature,
 };
 use crate::context::Context;
@@ -81,6 +81,7 @@ commands! {
     }
     "Neighbours" {
         Alf(alf::Alf),
+        Saga(saga::Saga),
         Migrate(migrate::Migrate),
         Ages(ages::Ages),
     }

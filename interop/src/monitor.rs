@@ -23,6 +23,22 @@ pub struct Monitor<'m> {
     pub cancel: CancelHandle,
 }
 
+impl<'m> Monitor<'m> {
+    /// A monitor of the same work, for options that have one of their own.
+    ///
+    /// ```
+    /// use grainstore_interop::Monitor;
+    ///
+    /// let monitor = Monitor::default();
+    /// monitor.again().cancel.cancel();
+    /// assert!(monitor.cancel.stop_reason().is_some());
+    /// ```
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self { progress: self.progress, cancel: self.cancel.clone() }
+    }
+}
+
 impl Monitor<'_> {
     /// Tells of the progress.
     ///

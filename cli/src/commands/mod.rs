@@ -29,6 +29,7 @@ pub(crate) mod recall;
 pub(crate) mod reindex;
 pub(crate) mod remove_vectors;
 pub(crate) mod rpc;
+pub(crate) mod saga;
 pub(crate) mod sign;
 pub(crate) mod state_changes;
 pub(crate) mod stats;

@@ -1,0 +1,243 @@
+//! `grain saga`: documents and containers that carry an agent, in SAGA 1.0.
+
+mod export;
+mod key;
+mod vault;
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use grainstore::{Clock, SystemClock};
+use grainstore_interop::archive::{Limits, NewFile};
+use grainstore_interop::saga::{
+    Classifications, Container, Document, ImportOptions, ImportReport, RedactOptions,
+    SignatureVerdict, Signer, Validation, Verdict, import_container, import_document,
+};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use self::key::{KeyOptions, SignerOptions};
+use super::followed::followed;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::output::Output;
+
+/// How a ZIP archive begins.
+const ZIP: &[u8] = b"PK";
+
+/// Documents and containers that carry an agent: take one in, write, check, redact and sign one, keep a vault (SAGA 1.0)
+#[derive(Debug, Args)]
+pub(crate) struct Saga {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Take a document (.json) or a container (.saga) into the store; its signature is verified first
+    Import(Import),
+    /// Write the agent of a key as a container, or with a name that ends in .json as a document
+    Export(Box<export::Export>),
+    /// Check a document or a container, without a store; the exit code is 1 if it is not valid, or not signed
+    Validate {
+        /// The file
+        file: PathBuf,
+    },
+    /// Take out of a document what is an organization's, with a manifest, and sign what is left
+    Redact(Redact),
+    /// Sign a document by the wallet of its identity, in the place of any signature it has
+    Sign {
+        /// The document
+        file: PathBuf,
+        /// Where it is written; without it, in the same place
+        #[arg(long, value_name = "FILE")]
+        to: Option<PathBuf>,
+        #[command(flatten)]
+        key: KeyOptions,
+    },
+    /// The credentials of an agent: encrypted in the store, opened by its key
+    Vault(vault::VaultCommand),
+}
+
+#[derive(Debug, Args)]
+struct Import {
+    /// The file
+    file: PathBuf,
+    /// Refuse what the published schema refuses
+    #[arg(long)]
+    strict: bool,
+    /// Take a document whose signature says nothing of its content
+    #[arg(long)]
+    allow_message_only: bool,
+    /// Take a container whose signature cannot be told to be over its content
+    #[arg(long)]
+    allow_integrity_only: bool,
+    /// Whom its consent is given to
+    #[arg(long, value_name = "DID")]
+    destination: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct Redact {
+    /// The document
+    file: PathBuf,
+    /// Where what is left is written
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+    /// The organization that takes out what is its own
+    #[arg(long, value_name = "ID")]
+    organization: String,
+    /// Why
+    #[arg(long, value_name = "REASON", default_value = "organizational-exit")]
+    reason: String,
+    #[command(flatten)]
+    manifest: SignerOptions,
+    #[command(flatten)]
+    key: KeyOptions,
+}
+
+impl Saga {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        match self.what {
+            What::Import(import) => import.run(context),
+            What::Export(export) => export.run(context),
+            What::Validate { file } => validate(&file, context),
+            What::Redact(redact) => redact.run(context),
+            What::Sign { file, to, key } => {
+                let signer = key.signer(&mut context.output)?;
+                let mut document = Document::read(&file)?;
+                document.sign(&signer)?;
+                write(&document, to.as_deref().unwrap_or(&file))?;
+                context.output.line(&format!("signed by {}", signer.wallet()))
+            }
+            What::Vault(vault) => vault.run(context),
+        }
+    }
+}
+
+impl Import {
+    fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let session = context.session()?;
+        let report = followed(context, |monitor| {
+            let options = ImportOptions {
+                strict: self.strict,
+                allow_message_only: self.allow_message_only,
+                allow_integrity_only: self.allow_integrity_only,
+                destination: self.destination.clone(),
+                monitor: monitor.again(),
+                ..ImportOptions::default()
+            };
+            match is_container(&self.file)? {
+                true => import_container(&session, &self.file, &options),
+                false => import_document(&session, &Document::read(&self.file)?, &options),
+            }
+        })?;
+        context.output.answer(&report, |output| tell_import(&report, output))
+    }
+}
+
+fn tell_import(report: &ImportReport, output: &mut Output<'_>) -> Result<()> {
+    let layers: Vec<_> = report.layers.iter().map(|layer| layer.name()).collect();
+    output.line(&format!("{}: {}", report.agent, layers.join(", ")))?;
+    let items = &report.items;
+    output.line(&format!(
+        "{} items added, {} replaced, {} unchanged; {} files",
+        items.added, items.replaced, items.unchanged, report.files
+    ))?;
+    for warning in &report.warnings {
+        output.line(&format!("  warning: {}: {}", warning.path, warning.message))?;
+    }
+    Ok(())
+}
+
+/// The word that something has in JSON; of one that says why, the JSON.
+fn word(of: &impl Serialize) -> String {
+    match serde_json::to_value(of).unwrap_or_default() {
+        Value::String(word) => word,
+        more => more.to_string(),
+    }
+}
+
+/// Tells a container from a document by its first bytes.
+fn is_container(file: &Path) -> grainstore_interop::Result<bool> {
+    let mut first = [0; ZIP.len()];
+    // A file that cannot be read is told of by who reads it.
+    let read = File::open(file).and_then(|mut file| file.read_exact(&mut first));
+    Ok(read.is_ok() && first == ZIP)
+}
+
+fn write(document: &Document, to: &Path) -> Result<()> {
+    let mut file = NewFile::create(to)?;
+    file.write_all(document.canonical()?.as_bytes())?;
+    Ok(file.finish()?)
+}
+
+fn validate(file: &Path, context: &mut Context<'_>) -> Result<()> {
+    let now = SystemClock.now();
+    let (found, container) = match is_container(file)? {
+        true => {
+            let container = Container::open(file, Limits::default())?;
+            (container.document().validate(now), Some(word(container.verdict())))
+        }
+        false => (Document::read(file)?.validate(now), None),
+    };
+    context
+        .output
+        .answer(&found, |output| tell_validation(&found, container.as_deref(), output))?;
+    context.output.flush()?;
+    let is_good =
+        found.verdict != Verdict::Invalid && found.signature == SignatureVerdict::Verified;
+    if is_good { Ok(()) } else { Err(Error::AlreadyReported(1)) }
+}
+
+fn tell_validation(
+    found: &Validation,
+    container: Option<&str>,
+    output: &mut Output<'_>,
+) -> Result<()> {
+    output.line(&format!("{}; signature: {}", word(&found.verdict), word(&found.signature)))?;
+    if let Some(container) = container {
+        output.line(&format!("container: {container}"))?;
+    }
+    for finding in &found.findings {
+        output.line(&format!(
+            "  {}: {}: {}",
+            word(&finding.level),
+            finding.path,
+            finding.message
+        ))?;
+    }
+    if found.more_findings > 0 {
+        output.line(&format!("  and {} more", found.more_findings))?;
+    }
+    Ok(())
+}
+
+impl Redact {
+    fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let organization = self.manifest.signer(&mut context.output)?;
+        let signer = self.key.signer(&mut context.output)?;
+        let mut document = Document::read(&self.file)?;
+        let options = RedactOptions {
+            organization: self.organization,
+            reason: self.reason,
+            at: SystemClock.now(),
+            classifications: Classifications::default(),
+        };
+        let by = organization.as_ref().map(|key| key as &dyn Signer);
+        let manifest = document.redact(&options, by)?;
+        document.sign(&signer)?;
+        write(&document, &self.to)?;
+        context.output.answer(&document.get("redactionManifest"), |output| {
+            output.line(&format!("{} items redacted or taken out", manifest.entries.len()))?;
+            for entry in &manifest.entries {
+                let (kind, action) = (entry.item_type.name(), word(&entry.action));
+                output.line(&format!("  {kind} {}: {action}", entry.id))?;
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,188 @@
+//! `grain saga vault`: the credentials of an agent, which lie encrypted in the store.
+
+use clap::{Args, Subcommand};
+use grainstore::{EpochMs, Session};
+use grainstore_interop::saga::{
+    BoxPublicKey, Grant, LostWrap, NewItem, OldVersions, Permission, Secrets, Signer, Vault,
+    VaultKey, VaultType, Wallet, store_vault, stored_vault,
+};
+use serde_json::json;
+use zeroize::Zeroizing;
+
+use super::key::KeyOptions;
+use crate::context::Context;
+use crate::error::{Code, Error, Result};
+use crate::input::Source;
+use crate::text::parse_time;
+
+/// Bytes that are read of the fields of an item.
+const MAX_SECRET_BYTES: usize = 1 << 20;
+
+#[derive(Debug, Args)]
+pub(super) struct VaultCommand {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Args)]
+struct Item {
+    /// The item, by its id
+    #[arg(value_name = "ITEM")]
+    id: String,
+    #[command(flatten)]
+    key: KeyOptions,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// List the items; needs the key to know whose vault it is
+    List {
+        #[command(flatten)]
+        key: KeyOptions,
+    },
+    /// Add an item: its fields are a JSON object in a file or on stdin
+    Add {
+        /// What it is: login, api-key, oauth-token, ssh-key, certificate, note or custom
+        item_type: VaultType,
+        /// Its name
+        name: String,
+        /// The fields
+        #[arg(value_name = "FILE|-", default_value = "-")]
+        fields: Source,
+        #[command(flatten)]
+        key: KeyOptions,
+    },
+    /// Print the fields of an item, decrypted
+    Open(Item),
+    /// Take an item out
+    Remove(Item),
+    /// Share items with somebody
+    Share {
+        /// The wallet of who gets it
+        recipient: String,
+        /// Their X25519 key, base64
+        public_key: BoxPublicKey,
+        /// What they may do: read, write or admin
+        #[arg(long, default_value = "read")]
+        permission: Permission,
+        /// An item; may be given several times, without it all
+        #[arg(long = "item", value_name = "ITEM")]
+        items: Vec<String>,
+        /// When it ends
+        #[arg(long, value_name = "TIME", value_parser = parse_time)]
+        until: Option<EpochMs>,
+        #[command(flatten)]
+        key: KeyOptions,
+    },
+    /// End what is shared with somebody, and encrypt it anew
+    Revoke {
+        /// Their wallet
+        recipient: String,
+        #[command(flatten)]
+        key: KeyOptions,
+    },
+    /// Encrypt everything anew
+    Rotate {
+        #[command(flatten)]
+        key: KeyOptions,
+    },
+}
+
+/// A vault that is open for a command.
+struct Opened {
+    session: Session,
+    agent: Wallet,
+    key: VaultKey,
+    vault: Vault,
+}
+
+impl Opened {
+    fn of(key: &KeyOptions, context: &mut Context<'_>) -> Result<Self> {
+        let session = context.session()?;
+        let agent = key.signer(&mut context.output)?.wallet().clone();
+        let key = key.vault_key(&mut context.output)?;
+        let stored = stored_vault(&session, &agent)?;
+        let vault = stored.map_or_else(|| Vault::create(session.now()), Ok)?;
+        Ok(Self { session, agent, key, vault })
+    }
+
+    fn keep(&self) -> Result<()> {
+        store_vault(&self.session, &self.agent, &self.vault, OldVersions::Erase)?;
+        Ok(())
+    }
+}
+
+impl VaultCommand {
+    pub(super) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        match self.what {
+            What::List { key } => {
+                let opened = Opened::of(&key, context)?;
+                let ids: Vec<_> = opened.vault.item_ids().collect();
+                let version = opened.vault.version();
+                context.output.answer(&json!({ "version": version, "items": ids }), |output| {
+                    ids.iter().try_for_each(|id| output.line(id))
+                })
+            }
+            What::Add { item_type, name, fields, key } => {
+                let fields = Zeroizing::new(fields.read(MAX_SECRET_BYTES, &mut context.output)?);
+                let secrets = Secrets::from_json(fields.as_slice())?;
+                let mut opened = Opened::of(&key, context)?;
+                let item = NewItem::new(item_type, name, secrets);
+                let id = opened.vault.add(item, &opened.key, opened.session.now())?;
+                opened.keep()?;
+                context.output.answer(&json!({ "item": id }), |output| output.line(&id))
+            }
+            What::Open(Item { id, key }) => {
+                let opened = Opened::of(&key, context)?;
+                let secrets = opened.vault.open(&id, &opened.key)?;
+                context.output.line(secrets.as_json())
+            }
+            What::Remove(Item { id, key }) => {
+                let mut opened = Opened::of(&key, context)?;
+                opened.vault.remove(&id, opened.session.now())?;
+                opened.keep()
+            }
+            What::Share { recipient, public_key, permission, items, until, key } => {
+                let mut opened = Opened::of(&key, context)?;
+                let grant = Grant {
+                    recipient,
+                    key: public_key,
+                    permission,
+                    items,
+                    granted_by: opened.agent.address().to_owned(),
+                    expires_at: until,
+                };
+                opened.vault.share(&grant, &opened.key, opened.session.now())?;
+                opened.keep()
+            }
+            What::Revoke { recipient, key } => {
+                let mut opened = Opened::of(&key, context)?;
+                let lost = opened.vault.revoke(&recipient, &opened.key, opened.session.now())?;
+                opened.keep()?;
+                tell_lost(&lost, context)
+            }
+            What::Rotate { key } => {
+                let mut opened = Opened::of(&key, context)?;
+                let now = opened.session.now();
+                let lost = opened.vault.rotate(&opened.key, &opened.key, now)?;
+                opened.keep()?;
+                tell_lost(&lost, context)
+            }
+        }
+    }
+}
+
+/// Tells of items that somebody can open no longer, since their key was not there to encrypt with.
+fn tell_lost(lost: &[LostWrap], context: &mut Context<'_>) -> Result<()> {
+    for wrap in lost {
+        context.output.note(&format!("{} cannot open {} any longer", wrap.recipient, wrap.item));
+    }
+    match lost.is_empty() {
+        true => Ok(()),
+        false => Err(Error::new(
+            Code::Key,
+            "some shares could not be made anew",
+            "share these items with their recipients again",
+        )),
+    }
+}

@@ -1,8 +1,11 @@
 //! What goes into a store comes out of it: every member, every byte of files and of sealed partitions.
 
-use grainstore::cal::{Near, Query};
-use grainstore::{OpenOptions, PageOptions};
+use grainstore::cal::{CancelHandle, Near, Query};
+use grainstore::{OpenOptions, PageOptions, SessionOptions, Store};
+use grainstore_interop::Monitor;
+use grainstore_interop::alf::{self, ExportOptions, ImportOptions};
 use grainstore_interop::json::{Value, equal};
+use proptest::prelude::*;
 use serde_json::json;
 
 use crate::kit::*;
@@ -38,7 +41,8 @@ fn about(manifest: &Value) -> Value {
 
 #[test]
 fn every_member_of_an_archive_comes_back() {
-    for options in [OpenOptions::new(), OpenOptions::new().compress(true)] {
+    let encrypted = OpenOptions::new().key(grainstore::MasterKey::new([7; 32]));
+    for options in [OpenOptions::new(), OpenOptions::new().compress(true), encrypted] {
         let world = World::with(options);
         let made = rich();
         let report = world.import_made(&made);
@@ -158,4 +162,137 @@ fn a_record_of_any_size_comes_back() {
     let (out, _) = world.export();
     assert_same(&read(&world.dir.path().join("in.alf")), &out);
     world.verify();
+}
+
+#[test]
+fn no_search_finds_a_credential() {
+    let world = World::new();
+    world.import_made(&rich());
+    let payload = credential(30)["encrypted_payload"].as_str().unwrap().to_owned();
+    let word = payload
+        .split(|char: char| !char.is_alphanumeric())
+        .max_by_key(|word| word.len())
+        .unwrap()
+        .to_owned();
+    for words in [word.as_str(), "openai", "production", "xchacha20"] {
+        let found = world
+            .session
+            .query(&Query::default().searching(words), &PageOptions::first(9))
+            .unwrap();
+        assert!(found.results.is_empty(), "{words}: {:?}", found.results);
+    }
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<i64>().prop_map(Value::from),
+        (-1e9..1e9).prop_map(Value::from),
+        "[a-c\u{feff}e\u{301}\"\\\\/~🦀]{0,6}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(2, 12, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::btree_map("[a-c~/é]{1,3}", inner, 0..3)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+/// Adds members that are not known to objects of a document, at all levels.
+fn add_members(value: &mut Value, more: &[Value], at: &mut usize) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| add_members(item, more, at)),
+        Value::Object(members) => {
+            let is_open =
+                |name: &str| !["neural_matrix", "scores", "custom_blocks"].contains(&name);
+            let inner = members.iter_mut().filter(|(name, _)| is_open(name));
+            inner.for_each(|(_, value)| add_members(value, more, at));
+            *at += 1;
+            if let Some(one) = more.get(*at % (2 * more.len().max(1))) {
+                members.insert("x_generated".to_owned(), one.clone());
+            }
+        }
+        _ => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn archives_with_anything_in_them_come_back(more in prop::collection::vec(any_json(), 1..6), seed in 0_usize..100) {
+        let mut made = rich();
+        let mut at = seed;
+        for name in ["identity.json", "principals.json", "credentials.json", "attachments.json"] {
+            let mut document: Value = serde_json::from_slice(&made.entries[name]).unwrap();
+            add_members(&mut document, &more, &mut at);
+            made = made.file(name, document.to_string().as_bytes());
+        }
+        for record in made.partitions.iter_mut().flat_map(|(_, records)| records) {
+            add_members(record, &more, &mut at);
+        }
+        add_members(&mut made.manifest["runtime_hints"], &more, &mut at);
+        let world = World::new();
+        world.import_made(&made);
+        let (out, _) = world.export();
+        assert_same(&read(&world.dir.path().join("in.alf")), &out);
+    }
+}
+
+#[test]
+fn an_import_that_was_cancelled_is_completed_by_the_next() {
+    let world = World::new();
+    let records: Vec<_> = (0..3_000)
+        .map(|number| {
+            let record = record(number, "2026-07-02T00:00:00Z");
+            match number % 7 {
+                3 => with(record, json!({"supersedes": id(number - 1)})),
+                _ => record,
+            }
+        })
+        .collect();
+    let path = Made::of(vec![("2026-Q3", records)]).write(world.dir.path(), "in.alf");
+    let mut last = 0;
+    for steps in [8, 10] {
+        let count = std::cell::Cell::new(0);
+        let cancel = CancelHandle::default();
+        let asked = cancel.clone();
+        let progress = |_, _| {
+            count.set(count.get() + 1);
+            if count.get() == steps {
+                asked.cancel();
+            }
+        };
+        let monitor = Monitor { progress: Some(&progress), cancel };
+        let error =
+            alf::import(&world.session, &path, &ImportOptions::default(), &monitor).unwrap_err();
+        assert_eq!(error.code(), "ERR_TIMEOUT");
+        let grains = world.store.stats().unwrap().grains;
+        assert!(grains > last && grains < 3_000, "{grains}");
+        last = grains;
+    }
+    let report = world.import(&path);
+    assert_eq!(report.records.created + report.records.unchanged, 3_000);
+    assert!(report.records.unchanged > 0);
+    let (mut out, _) = world.export();
+    // Each attempt has a number of its own.
+    out.manifest["sync"]["last_sequence"] = json!(7);
+    assert_same(&read(&path), &out);
+    world.verify();
+}
+
+#[test]
+fn a_store_that_is_read_only_is_exported() {
+    let world = World::new();
+    world.import_made(&rich());
+    let (out, _) = world.export();
+    let World { dir, store, session, .. } = world;
+    drop(session);
+    store.close().unwrap();
+    let store = Store::open(dir.path().join("store"), &OpenOptions::new().read_only(true)).unwrap();
+    let session = store.session(SessionOptions::default());
+    let path = dir.path().join("read_only.alf");
+    alf::export(&session, &path, &ExportOptions::default(), &Monitor::default()).unwrap();
+    assert_same(&out, &read(&path));
 }

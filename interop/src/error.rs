@@ -83,15 +83,6 @@ impl Error {
         Self { entry: Some(entry), ..self }
     }
 
-    /// The error of opening a file to read it: `ERR_NOT_FOUND` if there is none, else `ERR_IO`.
-    pub(crate) fn of_file(error: std::io::Error, path: &Path) -> Self {
-        let told = match error.kind() {
-            std::io::ErrorKind::NotFound => Self::new(ErrorKind::NotFound, "there is no such file"),
-            _ => Self::from(error),
-        };
-        told.with_hint("check the name of the file, and who may read it").at_path(path)
-    }
-
     pub(crate) fn at_path(self, path: &Path) -> Self {
         self.in_entry(&path.display().to_string())
     }
@@ -166,8 +157,15 @@ impl From<format::Error> for Error {
     }
 }
 
+/// A file that is not there is `ERR_NOT_FOUND`.
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
-        grainstore::Error::from(error).into()
+        match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                Self::new(ErrorKind::NotFound, "there is no such file or directory")
+                    .with_hint("check the name")
+            }
+            _ => grainstore::Error::from(error).into(),
+        }
     }
 }

@@ -112,7 +112,7 @@ impl Archive {
     /// entry.
     pub fn open(path: impl AsRef<Path>, limits: Limits) -> Result<Self> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(|error| Error::of_file(error, path))?;
+        let file = File::open(path).map_err(|error| Error::from(error).at_path(path))?;
         Self::of(file, limits).map_err(|error| error.at_path(path))
     }
 

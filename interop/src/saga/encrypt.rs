@@ -151,7 +151,7 @@ pub(super) fn encrypted(value: &Value, recipients: &[Recipient]) -> Result<Value
 pub(super) fn encrypted_bytes(plain: &[u8], recipients: &[Recipient]) -> Result<Value> {
     if recipients.is_empty() {
         return Err(bad_key("nobody is named to encrypt it to")
-            .with_hint("give the X25519 key of the recipient"));
+            .with_hint("give the X25519 key of the recipient; the long-term memory may stay in plain if you say so"));
     }
     let boxes = recipients.iter().map(|to| {
         let sealed = Sealed::seal(plain, &to.key)?;

@@ -172,8 +172,11 @@ fn address_of(key: &VerifyingKey) -> [u8; 20] {
     address
 }
 
+/// How the message about an invalid signature begins.
+pub(super) const INVALID: &str = "the signature is invalid: ";
+
 pub(super) fn invalid(why: &str) -> Error {
-    Error::new(ErrorKind::Signature, format!("the signature is invalid: {why}"))
+    Error::new(ErrorKind::Signature, format!("{INVALID}{why}"))
         .with_hint("ask the signer for the document as it was signed")
 }
 

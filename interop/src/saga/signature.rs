@@ -66,7 +66,11 @@ impl Document {
     pub fn verify(&self) -> SignatureVerdict {
         match self.verified() {
             Ok(verdict) => verdict,
-            Err(error) => SignatureVerdict::Invalid(error.to_string()),
+            Err(error) => {
+                let why = error.message();
+                let why = why.strip_prefix(super::sign::INVALID).unwrap_or(why);
+                SignatureVerdict::Invalid(why.to_owned())
+            }
         }
     }
 

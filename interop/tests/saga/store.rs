@@ -8,14 +8,13 @@ use grainstore::{EpochMs, ManualClock};
 use grainstore_interop::json;
 use grainstore_interop::saga::{
     Document, ExportOptions, ExportType, ImportOptions, Layer, Level, NewItem, Secrets,
-    SignatureVerdict, Signer, Vault, VaultKey, VaultType, export_container, export_document,
-    import_container, import_document, stored_document,
+    SignatureVerdict, Signer, Vault, VaultKey, VaultType, export_document, import_document,
+    stored_document,
 };
-use proptest::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// A store of which the time is [`NOW`].
-fn open(dir: &Path) -> Session {
+pub(crate) fn open(dir: &Path) -> Session {
     open_at(dir, NOW)
 }
 
@@ -36,9 +35,9 @@ fn with_vault(mut layers: Value) -> (Value, Vault) {
     (layers, vault)
 }
 
-const SECRET: &str = "open sesame 4711";
+pub(crate) const SECRET: &str = "open sesame 4711";
 
-fn full_value() -> Value {
+pub(crate) fn full_value() -> Value {
     let (mut layers, _) = with_vault(full_layers());
     layers["memory"]["longTerm"] = json!({
         "type": "vector-store", "embeddingModel": "m", "dimensions": 3, "vectorCount": 2, "format": "saga-memory-v1",
@@ -50,11 +49,14 @@ fn full_value() -> Value {
     value
 }
 
-fn take(session: &Session, document: &Document) -> grainstore_interop::saga::ImportReport {
+pub(crate) fn take(
+    session: &Session,
+    document: &Document,
+) -> grainstore_interop::saga::ImportReport {
     import_document(session, document, &ImportOptions::default()).unwrap()
 }
 
-fn plain_export() -> ExportOptions<'static> {
+pub(crate) fn plain_export() -> ExportOptions<'static> {
     ExportOptions { plain_long_term: true, ..ExportOptions::default() }
 }
 
@@ -157,110 +159,6 @@ fn a_newer_document_supersedes_what_changed_and_nothing_else() {
     assert_eq!(stored_document(&session, evm().wallet()).unwrap().unwrap(), changed);
 }
 
-/// A document that is not to be taken.
-struct Bad {
-    name: &'static str,
-    change: fn(&mut Value),
-    /// True if it is signed after the change.
-    signs: bool,
-    code: &'static str,
-    entry: &'static str,
-}
-
-const BAD: [Bad; 8] = [
-    Bad {
-        name: "altered",
-        change: |it| it["layers"]["persona"]["bio"] = json!("other"),
-        signs: false,
-        code: "ERR_SIGNATURE",
-        entry: "signature",
-    },
-    Bad {
-        name: "unsigned",
-        change: |it| drop(it.as_object_mut().unwrap().remove("signature")),
-        signs: false,
-        code: "ERR_SCHEMA",
-        entry: "signature",
-    },
-    Bad {
-        name: "a bad event",
-        change: |it| it["layers"]["memory"]["episodic"]["events"][1]["eventId"] = json!(7),
-        signs: true,
-        code: "ERR_SCHEMA",
-        entry: "layers.memory.episodic.events[1].eventId",
-    },
-    Bad {
-        name: "no identity",
-        change: |it| drop(it["layers"].as_object_mut().unwrap().remove("identity")),
-        signs: false,
-        code: "ERR_SCHEMA",
-        entry: "layers.identity",
-    },
-    Bad {
-        name: "plaintext in the vault",
-        change: |it| it["layers"]["vault"]["items"][0]["fields"] = json!({"password": SECRET}),
-        signs: true,
-        code: "ERR_SCHEMA",
-        entry: "layers.vault.items[0].fields",
-    },
-    Bad {
-        name: "a vault that privacy does not list",
-        change: |it| it["privacy"] = json!({}),
-        signs: true,
-        code: "ERR_SCHEMA",
-        entry: "privacy.encryptedLayers",
-    },
-    Bad {
-        name: "a memory in a profile",
-        change: |it| it["exportType"] = json!("profile"),
-        signs: true,
-        code: "ERR_SCHEMA",
-        entry: "layers.memory",
-    },
-    Bad {
-        name: "a consent that is none",
-        change: |it| it["consent"] = json!({"operation": "export"}),
-        signs: true,
-        code: "ERR_SCHEMA",
-        entry: "consent.grantedBy",
-    },
-];
-
-#[test]
-fn what_is_not_valid_or_not_signed_is_refused_and_leaves_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let session = open(dir.path());
-    for Bad { name, change, signs, code, entry } in BAD {
-        let mut value = signed(full_value(), &evm()).to_value();
-        change(&mut value);
-        let mut document = Document::from_value(value).unwrap();
-        if signs {
-            document.sign(&evm()).unwrap();
-        }
-        let refused = import_document(&session, &document, &ImportOptions::default()).unwrap_err();
-        assert_eq!((refused.code(), refused.entry()), (code, Some(entry)), "{name}: {refused}");
-        assert!(!refused.to_string().contains(SECRET));
-        let stats = session.store().stats().unwrap();
-        assert_eq!((stats.grains, stats.side_blobs), (0, 0), "{name}");
-    }
-}
-
-#[test]
-fn a_message_only_signature_is_taken_only_where_it_is_allowed() {
-    let dir = tempfile::tempdir().unwrap();
-    let session = open(dir.path());
-    let mut value =
-        signed(envelope("identity", json!({"identity": evm_identity()})), &evm()).to_value();
-    let message = value["signature"]["message"].as_str().unwrap().to_owned();
-    value["signature"]["sig"] = json!(evm().sign(message.as_bytes()).unwrap());
-    let document = Document::from_value(value).unwrap();
-    let refused = import_document(&session, &document, &ImportOptions::default()).unwrap_err();
-    assert_eq!(refused.code(), "ERR_SIGNATURE");
-    let allowed = ImportOptions { allow_message_only: true, ..ImportOptions::default() };
-    let report = import_document(&session, &document, &allowed).unwrap();
-    assert_eq!(report.signature, SignatureVerdict::MessageOnly);
-}
-
 #[test]
 fn unknown_words_and_members_are_kept_unless_the_import_is_strict() {
     let dir = tempfile::tempdir().unwrap();
@@ -277,68 +175,6 @@ fn unknown_words_and_members_are_kept_unless_the_import_is_strict() {
     let report = take(&session, &document);
     assert!(report.warnings.iter().any(|finding| finding.path == "layers.persona.profileType"));
     assert_eq!(stored_document(&session, evm().wallet()).unwrap().unwrap(), document);
-}
-
-#[test]
-fn an_import_is_no_way_past_a_lock_or_a_hold() {
-    let dir = tempfile::tempdir().unwrap();
-    let session = open(dir.path());
-    take(&session, &signed(full_value(), &evm()));
-    let events = session
-        .query(
-            &Query::default()
-                .of_types(grainstore::cal::TypeSet::of(grainstore::format::GrainType::Event)),
-            &PageOptions::first(10),
-        )
-        .unwrap();
-    let event = events
-        .results
-        .iter()
-        .find(|row| row.grain.text("content").unwrap().contains("auth layer"))
-        .unwrap();
-    session.hold(&event.content_address, "case 12").unwrap();
-    let before = session.store().stats().unwrap().grains;
-    let vault = stored_document(&session, evm().wallet())
-        .unwrap()
-        .unwrap()
-        .layer(Layer::Vault)
-        .unwrap()
-        .clone();
-    let mut value = full_value();
-    value["layers"]["vault"] = vault;
-    // One that only changes, and one that was redacted.
-    for summary in ["something else", grainstore_interop::saga::REDACTED_TEXT] {
-        value["layers"]["memory"]["episodic"]["events"][0]["summary"] = json!(summary);
-        value["layers"]["persona"]["name"] = json!(summary);
-        let refused =
-            import_document(&session, &signed(value.clone(), &evm()), &ImportOptions::default())
-                .unwrap_err();
-        assert_eq!(refused.code(), "ERR_INVALIDATION_DENIED");
-        assert_eq!(refused.entry(), Some("memory: event evt_1"));
-        assert_eq!(session.store().stats().unwrap().grains, before);
-    }
-    let stored = stored_document(&session, evm().wallet()).unwrap().unwrap();
-    assert_eq!(stored.verify(), SignatureVerdict::Verified);
-}
-
-#[test]
-fn the_identity_of_an_agent_never_changes() {
-    let dir = tempfile::tempdir().unwrap();
-    let session = open(dir.path());
-    take(&session, &signed(full_value(), &evm()));
-    for (name, value) in [
-        ("handle", json!("other")),
-        ("parentSagaId", json!("saga_0")),
-        ("createdAt", json!("2026-01-16T08:00:00Z")),
-    ] {
-        let mut changed = full_value();
-        changed["layers"]["identity"][name] = value;
-        changed["layers"]["identity"]["cloneDepth"] =
-            json!(if name == "parentSagaId" { 1 } else { 0 });
-        let document = signed(changed, &evm());
-        let refused = import_document(&session, &document, &ImportOptions::default()).unwrap_err();
-        assert_eq!(refused.code(), "ERR_CONFLICT", "{name}");
-    }
 }
 
 #[test]
@@ -408,197 +244,6 @@ fn no_plaintext_of_the_vault_is_in_any_file_of_the_store() {
     }
 }
 
-/// A change of a document.
-#[derive(Debug, Clone)]
-enum Change {
-    Add(String, Value),
-    Remove(usize),
-    Text(usize, String),
-    Twice(usize),
-    Empty,
-}
-
-fn any_json() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        (-9_007_199_254_740_991_i64..=9_007_199_254_740_991).prop_map(Value::from),
-        any::<f64>().prop_map(|x| if x.is_finite() { x.into() } else { Value::Null }),
-        any_text().prop_map(Value::from),
-    ];
-    leaf.prop_recursive(3, 12, 3, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
-            prop::collection::btree_map("[ab/~é\u{301}]{0,2}", inner, 0..3)
-                .prop_map(|map| Value::Object(map.into_iter().collect())),
-        ]
-    })
-}
-
-fn any_text() -> impl Strategy<Value = String> {
-    "\\PC{0,6}|[a/~\u{feff}e\u{301}\u{0}\n]{0,5}"
-}
-
-fn any_change() -> impl Strategy<Value = Change> {
-    prop_oneof![
-        ("x_[ab]|[a\u{301}é~/]{1,3}", any_json())
-            .prop_map(|(name, value)| Change::Add(name, value)),
-        any::<usize>().prop_map(Change::Remove),
-        (any::<usize>(), any_text()).prop_map(|(at, text)| Change::Text(at, text)),
-        any::<usize>().prop_map(Change::Twice),
-        Just(Change::Empty),
-    ]
-}
-
-/// Calls `on` with each object and array of a value, until it has come to the one that is meant.
-fn at_place(value: &mut Value, place: &mut usize, on: &mut dyn FnMut(&mut Value)) {
-    if matches!(value, Value::Object(_) | Value::Array(_)) {
-        if *place == 0 {
-            on(value);
-            *place = usize::MAX;
-            return;
-        }
-        *place -= 1;
-    }
-    match value {
-        Value::Object(members) => {
-            for value in members.values_mut() {
-                if *place != usize::MAX {
-                    at_place(value, place, on);
-                }
-            }
-        }
-        Value::Array(items) => {
-            for value in items {
-                if *place != usize::MAX {
-                    at_place(value, place, on);
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-fn apply(value: &mut Value, place: usize, change: &Change) {
-    let mut place = place % 90;
-    at_place(value, &mut place, &mut |value| match (change, value) {
-        (Change::Add(name, added), Value::Object(members)) => {
-            members.insert(name.clone(), added.clone());
-        }
-        (Change::Remove(at), Value::Object(members)) if !members.is_empty() => {
-            let name = members.keys().nth(at % members.len()).unwrap().clone();
-            members.remove(&name);
-        }
-        (Change::Text(at, text), Value::Object(members)) => {
-            let texts: Vec<_> =
-                members.iter().filter(|(_, v)| v.is_string()).map(|(k, _)| k.clone()).collect();
-            if !texts.is_empty() {
-                members[&texts[at % texts.len()]] = json!(text);
-            }
-        }
-        (Change::Text(at, text), Value::Array(items)) if !items.is_empty() => {
-            let at = at % items.len();
-            if items[at].is_string() {
-                items[at] = json!(text);
-            }
-        }
-        (Change::Twice(at), Value::Array(items)) if !items.is_empty() => {
-            items.push(items[at % items.len()].clone());
-        }
-        (Change::Remove(at), Value::Array(items)) if !items.is_empty() => {
-            items.remove(at % items.len());
-        }
-        (Change::Empty, Value::Array(items)) => items.clear(),
-        (Change::Empty, Value::Object(members)) => *members = Map::new(),
-        _ => {}
-    });
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, max_shrink_iters: 300, ..ProptestConfig::default() })]
-
-    #[test]
-    fn any_document_that_is_taken_comes_back_as_it_was(
-        changes in prop::collection::vec((any::<usize>(), any_change()), 0..30),
-        pad in "[A-Za-z0-9]{1,8}",
-    ) {
-        let mut value = full_value();
-        value["documentId"] = json!(format!("saga_{pad}"));
-        for (place, change) in &changes {
-            let mut changed = value.clone();
-            apply(&mut changed["layers"], *place, change);
-            let Ok(mut document) = Document::from_value(changed.clone()) else { continue };
-            if document.sign(&evm()).is_ok() && document.validate(NOW).of_level(Level::Error).next().is_none() {
-                value = changed;
-            }
-        }
-        let document = signed(value, &evm());
-        let dir = tempfile::tempdir().unwrap();
-        let session = open(dir.path());
-        import_document(&session, &document, &ImportOptions::default()).unwrap();
-        let stored = stored_document(&session, evm().wallet()).unwrap().unwrap();
-        prop_assert!(stored == document, "{:#}\n{:#}", stored.to_value(), document.to_value());
-        prop_assert_eq!(stored.verify(), SignatureVerdict::Verified);
-        let (exported, _) = export_document(&session, &plain_export(), &evm()).unwrap();
-        for layer in document.layers() {
-            prop_assert!(json::equal(document.layer(layer).unwrap(), exported.layer(layer).unwrap()));
-        }
-        let other_dir = tempfile::tempdir().unwrap();
-        let other = open(other_dir.path());
-        import_document(&other, &exported, &ImportOptions::default()).unwrap();
-        prop_assert!(stored_document(&other, evm().wallet()).unwrap().unwrap() == exported);
-    }
-}
-
-#[test]
-fn an_item_is_no_successor_in_disguise_of_a_locked_grain() {
-    let dir = tempfile::tempdir().unwrap();
-    let session = open(dir.path());
-    take(&session, &signed(full_value(), &evm()));
-    // The operator locks what the agent is said to know.
-    let beliefs = Query::default().when(Predicate::text_is("relation", "mg:knows").unwrap());
-    let known = session.query(&beliefs, &PageOptions::first(10)).unwrap().results;
-    let typescript =
-        known.iter().find(|row| row.grain.text("object") == Some("TypeScript")).unwrap();
-    let mut fields = typescript.grain.fields().clone();
-    let policy = [("mode".to_owned(), "locked".into())].into();
-    fields.insert("invalidation_policy".to_owned(), grainstore::format::Value::Map(policy));
-    fields.remove("derived_from");
-    let locked = Grain::from_fields(fields).unwrap();
-    let locked = session.supersede(&typescript.content_address, locked, Some("reviewed")).unwrap();
-    let grains = session.store().stats().unwrap().grains;
-    // As it is it may be imported again, and changed it may not.
-    let same = stored_document(&session, evm().wallet()).unwrap().unwrap();
-    assert_eq!(same.verify(), SignatureVerdict::Verified);
-    take(&session, &same);
-    let mut changed = same.to_value();
-    changed["layers"]["memory"]["semantic"]["expertise"]["TypeScript"]["level"] = json!("familiar");
-    take(&session, &signed(changed.clone(), &evm()));
-    assert!(session.get(&locked).unwrap().state.is_current());
-    assert_eq!(session.store().stats().unwrap().grains, grains + 2);
-    // A grain that says it takes the place of the locked one, in a long-term memory.
-    let rival = BeliefBuilder::new(session.now(), evm().wallet().did(), "mg:knows", "nothing", 0.9)
-        .namespace(typescript.grain.text("namespace").unwrap())
-        .derived_from(vec![locked.to_string().into()]);
-    let other_dir = tempfile::tempdir().unwrap();
-    let other = open(other_dir.path());
-    let rival = other.put(rival.build().unwrap()).unwrap().address();
-    take(&other, &signed(changed, &evm()));
-    let files = tempfile::tempdir().unwrap();
-    let container = files.path().join("rival.saga");
-    let options = ExportOptions {
-        export_type: Some(ExportType::Backup),
-        grains: Some(Query::default().at_address(rival)),
-        ..plain_export()
-    };
-    export_container(&other, &container, &options, &evm()).unwrap();
-    let report = import_container(&session, &container, &ImportOptions::default()).unwrap();
-    let grains = report.grains.unwrap();
-    assert!(grains.conflict_count + grains.refused >= 1, "{grains:?}");
-    assert!(session.get(&locked).unwrap().state.is_current());
-    assert_eq!(session.store().verify(true).unwrap().problems, []);
-}
-
 #[test]
 fn values_of_any_size_come_back() {
     let dir = tempfile::tempdir().unwrap();
@@ -615,18 +260,6 @@ fn values_of_any_size_come_back() {
     assert_eq!(stored.verify(), SignatureVerdict::Verified);
     assert_eq!(take(&session, &document).items.replaced, 0);
     assert_eq!(session.store().verify(true).unwrap().problems, []);
-}
-
-#[test]
-fn a_session_that_is_not_the_operator_s_imports_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let session = open(dir.path());
-    let team = session
-        .part(SessionOptions { namespace: Some("team".into()), ..SessionOptions::default() });
-    let document = signed(full_value(), &evm());
-    let refused = import_document(&team, &document, &ImportOptions::default()).unwrap_err();
-    assert_eq!(refused.code(), "ERR_ACCESS");
-    assert_eq!(session.store().stats().unwrap().grains, 0);
 }
 
 #[test]

@@ -80,6 +80,9 @@ pub(super) enum Change {
     /// The name is that of a layer.
     #[serde(rename = "l")]
     Layer,
+    /// The name is that of a file, which came, changed or went.
+    #[serde(rename = "f")]
+    File,
 }
 
 /// An agent of a store, in the application of all of them.

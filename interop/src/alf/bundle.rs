@@ -124,6 +124,13 @@ impl Bundle {
         self.inventory()?.get("memory")?.get("index_file")?.as_str()
     }
 
+    /// The names of files that went, in a delta.
+    pub(super) fn removed_files(&self) -> Vec<&str> {
+        let removed = self.inventory().and_then(|changes| changes.get("files_removed"));
+        let removed = removed.and_then(Value::as_array).filter(|_| self.kind == Kind::Delta);
+        removed.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
     /// The names of the entries that are files: raw sources, artifacts, and what is not known.
     pub(super) fn files(&self) -> impl Iterator<Item = &str> {
         let is_file = |name: &&str| {

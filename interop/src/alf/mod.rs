@@ -2,6 +2,7 @@
 mod agent;
 mod bundle;
 mod change;
+mod delta;
 mod export;
 mod import;
 mod issue;
@@ -13,6 +14,7 @@ mod survey;
 mod validate;
 mod vectors;
 
+pub use delta::{ApplyReport, DeltaOptions, DeltaReport, apply_delta, export_delta};
 pub use export::{ExportOptions, ExportReport, PartitionReport, export};
 pub use import::{ImportMode, ImportOptions, ImportReport, LayerCounts, RecordCounts, import};
 pub use issue::{Issue, MAX_ISSUES};

@@ -222,6 +222,12 @@ impl World {
         (read(&path), report)
     }
 
+    /// What a model is told of these grains.
+    pub(crate) fn assembled(&self, grains: &str) -> String {
+        let question = format!("ASSEMBLE FROM (RECALL {grains}) BUDGET 4000 tokens");
+        self.session.ask(&question).unwrap().text().unwrap_or_default().to_owned()
+    }
+
     pub(crate) fn verify(&self) {
         assert_eq!(self.store.verify(true).unwrap().problems, []);
     }

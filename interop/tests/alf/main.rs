@@ -6,7 +6,9 @@
     reason = "a test stops at a surprise"
 )]
 
+mod delta;
 mod hostile;
 mod kit;
 mod round_trip;
+mod scale;
 mod schemas;

@@ -24,7 +24,10 @@ pub(super) const SUPERSESSION: &str = "alf supersession";
 #[derive(Debug)]
 pub(in super::super) struct Waiting {
     pub(in super::super) record: Record,
+    /// What the log says of it.
     pub(in super::super) change: Change,
+    /// What the report counts it as.
+    pub(in super::super) counted: Change,
     /// Fields of its grain, without what says that it takes a place.
     pub(in super::super) fields: Map,
     pub(in super::super) grain: NewGrain,
@@ -114,7 +117,7 @@ impl Chunk {
             if result.is_ok() {
                 entries.push((one.change, one.record.id.clone()));
             }
-            let (change, created_ms) = (one.change, one.record.created_ms);
+            let (change, created_ms) = (one.counted, one.record.created_ms);
             outcomes.push(Outcome { change, created_ms, at: one.at, result, lost_place });
         }
         for waiting in rows {
@@ -153,7 +156,7 @@ impl Chunk {
                     .map_or(Ok(()), Err)
             });
             let result = refusal.unwrap_or(Ok(())).map_err(Error::from);
-            let (change, created_ms) = (one.change, one.record.created_ms);
+            let (change, created_ms) = (one.counted, one.record.created_ms);
             Outcome { change, created_ms, at: one.at, result, lost_place: false }
         });
         let mut outcomes: Vec<_> = outcomes.collect();

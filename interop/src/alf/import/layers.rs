@@ -7,7 +7,7 @@ use grainstore::format::{Map as Fields, Sensitivity, Value as Field};
 
 use super::report::LayerCounts;
 use super::{ImportMode, ImportOptions, ImportReport};
-use crate::alf::agent::Agent;
+use crate::alf::agent::{Agent, Change};
 use crate::alf::bundle::{Bundle, Kind};
 use crate::alf::issue::Place;
 use crate::alf::names::{
@@ -22,21 +22,21 @@ use crate::kept::{Document, Files, Written, clamped, joined, milliseconds, split
 /// Reason of what is taken back.
 const ABSENT: &str = "alf: not in the archive";
 
-/// Writes the documents and files of an archive, and returns the names of the layers that changed.
+/// Writes the documents and files of an archive, and returns which layers and files changed.
 pub(in super::super) fn import_layers(
     agent: &Agent<'_>,
     bundle: &Bundle,
     survey: &Survey,
     options: &ImportOptions,
     report: &mut ImportReport,
-) -> Result<Vec<&'static str>> {
+) -> Result<Vec<(Change, String)>> {
     let at = bundle.manifest.get("created_at").and_then(Value::as_str).and_then(milliseconds);
     let import = LayerImport { agent, options, at: clamped(at.unwrap_or_default()) };
     let mut changed = Vec::new();
     for (layer, document) in &survey.documents {
         let counts = import.document(*layer, document.clone(), bundle, report)?;
         if counts.changes() > 0 {
-            changed.push(layer.name);
+            changed.push((Change::Layer, layer.name.to_owned()));
         }
         report.layers.insert(layer.name, counts);
     }
@@ -46,10 +46,7 @@ pub(in super::super) fn import_layers(
             import.take_back_absent(survey, report, &mut changed)?;
         }
     }
-    let counts = import.files(bundle)?;
-    if counts.changes() > 0 {
-        changed.push(FILES_LAYER);
-    }
+    let counts = import.files(bundle, &mut changed)?;
     if counts != LayerCounts::default() {
         report.layers.insert(FILES_LAYER, counts);
     }
@@ -152,7 +149,7 @@ impl LayerImport<'_, '_> {
         &self,
         survey: &Survey,
         report: &mut ImportReport,
-        changed: &mut Vec<&'static str>,
+        changed: &mut Vec<(Change, String)>,
     ) -> Result<()> {
         for layer in [IDENTITY, PRINCIPALS, CREDENTIALS, ATTACHMENTS] {
             let is_there = survey.documents.iter().any(|(of, _)| *of == layer);
@@ -168,7 +165,7 @@ impl LayerImport<'_, '_> {
                 self.agent.documents.retract(layer.name, None, ABSENT)?;
             }
             report.layers.insert(layer.name, counts);
-            changed.push(layer.name);
+            changed.push((Change::Layer, layer.name.to_owned()));
         }
         Ok(())
     }
@@ -217,7 +214,7 @@ impl LayerImport<'_, '_> {
         }
     }
 
-    fn files(&self, bundle: &Bundle) -> Result<LayerCounts> {
+    fn files(&self, bundle: &Bundle, changed: &mut Vec<(Change, String)>) -> Result<LayerCounts> {
         let mut counts = LayerCounts::default();
         let mut files: Files<'_> = self.agent.files()?;
         let names: BTreeSet<&str> = bundle.files().collect();
@@ -228,18 +225,25 @@ impl LayerImport<'_, '_> {
                 true => !is_known,
                 false => files.put(name, bundle.archive.reader(entry)?)?,
             };
+            if is_new {
+                changed.push((Change::File, (*name).to_owned()));
+            }
             match (is_new, is_known) {
                 (false, _) => counts.unchanged += 1,
                 (true, true) => counts.replaced += 1,
                 (true, false) => counts.created += 1,
             }
         }
-        if self.options.mode == ImportMode::Mirror && bundle.kind == Kind::Snapshot {
-            let absent = files.list().keys().filter(|name| !names.contains(name.as_str()));
-            for name in absent.cloned().collect::<Vec<_>>() {
-                counts.removed += 1;
-                files.remove(&name);
-            }
+        let is_mirror = self.options.mode == ImportMode::Mirror && bundle.kind == Kind::Snapshot;
+        let removed = bundle.removed_files();
+        let absent = files.list().keys().filter(|name| {
+            let is_absent = !names.contains(name.as_str());
+            is_absent && (is_mirror || removed.contains(&name.as_str()))
+        });
+        for name in absent.cloned().collect::<Vec<_>>() {
+            counts.removed += 1;
+            files.remove(&name);
+            changed.push((Change::File, name));
         }
         if !self.options.dry_run {
             files.commit(self.at, &[])?;

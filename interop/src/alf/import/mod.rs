@@ -13,7 +13,7 @@ use std::path::Path;
 
 use grainstore::Session;
 
-use super::agent::{self, Agent, Change};
+use super::agent::{self, Agent};
 use super::bundle::{Bundle, Kind};
 use super::names::tables;
 use super::survey::Survey;
@@ -104,9 +104,7 @@ pub fn import(
     let mut importer = Importer::new(&agent, options, sequence)?;
     let layers = import_layers(&agent, &bundle, &survey, options, &mut report)?;
     importer.know_principals(&survey)?;
-    for layer in layers {
-        importer.log(Change::Layer, layer);
-    }
+    importer.log(layers);
     importer.run(&bundle, &survey, &mut report, monitor)?;
     if options.mode == ImportMode::Mirror {
         importer.delete_absent(&survey, &mut report)?;

@@ -102,9 +102,9 @@ impl<'a, 's> Importer<'a, 's> {
         Ok(())
     }
 
-    /// Adds an entry to the log beyond those of records.
-    pub(in super::super) fn log(&mut self, change: Change, name: &str) {
-        self.chunk.log.push((change, name.to_owned()));
+    /// Adds entries to the log beyond those of records.
+    pub(in super::super) fn log(&mut self, changes: Vec<(Change, String)>) {
+        self.chunk.log.extend(changes);
     }
 
     /// Reads the records of an archive. Those that take the place of a record that comes later wait for it.
@@ -273,7 +273,7 @@ impl<'a, 's> Importer<'a, 's> {
         self.queue(
             record,
             filled_rest,
-            Change::Created,
+            (Change::Created, Change::Created),
             old.map(|old| (old, SUPERSESSION)),
             at,
             report,
@@ -336,7 +336,7 @@ impl<'a, 's> Importer<'a, 's> {
         let newest = self.agent.newest(row)?;
         let old = (newest.address.parse()?, newest.grain_type);
         let change = if is == "deleted" { Change::Deleted } else { Change::Updated };
-        self.queue(record, filled_rest, change, Some((old, UPDATE)), at, report)
+        self.queue(record, filled_rest, (change, change), Some((old, UPDATE)), at, report)
     }
 
     /// Writes what changes of a record without making it another.
@@ -387,8 +387,9 @@ impl<'a, 's> Importer<'a, 's> {
         };
         self.note_change(&record.id, &change.id)?;
         let old = (newest.address.parse()?, newest.grain_type);
-        let kind = if status == "deleted" { Change::Deleted } else { Change::Created };
-        self.queue(change, None, kind, Some((old, SUPERSESSION)), at, report)
+        let counted = if status == "deleted" { Change::Deleted } else { Change::Updated };
+        let changes = (Change::Created, counted);
+        self.queue(change, None, changes, Some((old, SUPERSESSION)), at, report)
     }
 
     /// Makes the grain of a record, and adds it to the chunk.
@@ -396,7 +397,7 @@ impl<'a, 's> Importer<'a, 's> {
         &mut self,
         record: Record,
         filled_rest: Option<&Value>,
-        change: Change,
+        (change, counted): (Change, Change),
         old: Option<((ContentAddress, u8), &str)>,
         at: At<'_>,
         report: &mut ImportReport,
@@ -438,6 +439,7 @@ impl<'a, 's> Importer<'a, 's> {
         self.chunk.add(Waiting {
             record,
             change,
+            counted,
             fields,
             grain,
             grain_type,

@@ -90,7 +90,7 @@ static DELTA_SYNC: [Member; 4] = [
     may("new_timestamp", DateTime),
 ];
 
-static CHANGES: [Member; 6] = [
+static CHANGES: [Member; 7] = [
     may("identity", Object(&[may("file", Solid), may("new_version", Integer(1))])),
     may("principals", Object(&[may("file", Solid), may("changed_ids", List(&Uuid))])),
     may("credentials", Object(&[may("file", Solid)])),
@@ -98,6 +98,7 @@ static CHANGES: [Member; 6] = [
     // Of ours: layers that the standard gives a delta no place for.
     may("attachments", Object(&[may("file", Solid)])),
     may("files", List(&Text)),
+    may("files_removed", List(&Text)),
 ];
 
 /// `identity.json`.

@@ -1,0 +1,106 @@
+//! An agent that remembers 50,000 things: `GRAINSTORE_ALF=full cargo test --release -p grainstore-interop --test alf
+//! scale -- --nocapture` prints what each step took. Without it, 2,000.
+
+use std::time::Instant;
+
+use grainstore_interop::Monitor;
+use grainstore_interop::alf::{self, DeltaOptions, ExportOptions, ImportOptions};
+use serde_json::json;
+
+use crate::kit::*;
+
+/// The memory of this process, in MiB: now and at its most.
+fn memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let of = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or_default() / 1024
+    };
+    format!("{} MiB, at most {} MiB", of("VmRSS:"), of("VmHWM:"))
+}
+
+/// Records over two years; one in ten supersedes the one before, one in a hundred is deleted.
+fn remembered(count: u32) -> Vec<(String, Vec<serde_json::Value>)> {
+    let quarters =
+        ["2024-Q4", "2025-Q1", "2025-Q2", "2025-Q3", "2025-Q4", "2026-Q1", "2026-Q2", "2026-Q3"];
+    let months =
+        ["2024-10", "2025-01", "2025-04", "2025-07", "2025-10", "2026-01", "2026-04", "2026-07"];
+    let each = count / 8;
+    let kinds = ["semantic", "episodic", "procedural", "preference", "summary"];
+    let quarter = |place: u32| {
+        let records = (place * each..(place + 1) * each).map(|number| {
+            let at = number % each;
+            let (day, second) = (at * 28 / each + 1, at % 86_400);
+            let time = format!("{}-{day:02}T{:02}:{:02}:{:02}Z", months[place as usize], second / 3600, second / 60 % 60, second % 60);
+            let words = format!("On day {number} the user of project {} said that thing {} is like {}", number % 97, number * 7 % 1013, number * 31 % 5003);
+            let mut record = with(record(number, &time), json!({
+                "content": words, "memory_type": kinds[(number / 20 % 5) as usize], "category": "daily",
+                "confidence": f64::from(number % 100) / 100.0, "tags": [format!("t{}", number % 50)],
+                "entities": [{"name": format!("project {}", number % 97), "type": "project"}],
+                "related_records": [{"id": id(number / 2), "relation": "elaborates_on"}],
+            }));
+            if number % 10 == 9 {
+                record["supersedes"] = json!(id(number - 1));
+            }
+            if number % 100 == 50 {
+                record["status"] = json!("deleted");
+            }
+            record
+        });
+        (quarters[place as usize].to_owned(), records.collect())
+    };
+    (0..8).map(quarter).collect()
+}
+
+#[test]
+fn a_large_memory_moves_in_steps_of_bounded_memory() {
+    let count: u32 = if std::env::var_os("GRAINSTORE_ALF").is_some() { 50_000 } else { 2_000 };
+    let [one, other] = [World::new(), World::new()];
+    let mut made = Made::of(Vec::new());
+    made.partitions = remembered(count);
+    let path = made.write(one.dir.path(), "in.alf");
+    drop(made);
+    let bytes = std::fs::metadata(&path).unwrap().len();
+    println!("{count} records, {} KiB; {}", bytes >> 10, memory());
+    let timed = |what: &str, work: &mut dyn FnMut()| {
+        let begin = Instant::now();
+        work();
+        println!("{what}: {:.2} s; {}", begin.elapsed().as_secs_f64(), memory());
+    };
+    let monitor = Monitor::default();
+    timed("validate", &mut || {
+        assert!(alf::validate(&path, Default::default(), &monitor).unwrap().valid);
+    });
+    timed("import", &mut || {
+        let report = one.import(&path);
+        assert_eq!(report.records.created, u64::from(count));
+    });
+    timed("import again", &mut || {
+        assert_eq!(one.import(&path).records.unchanged, u64::from(count));
+    });
+    let out = one.dir.path().join("out.alf");
+    timed("export", &mut || {
+        alf::export(&one.session, &out, &ExportOptions::default(), &monitor).unwrap();
+    });
+    timed("export again", &mut || {
+        alf::export(&one.session, &out, &ExportOptions::default(), &monitor).unwrap();
+    });
+    println!("{} KiB", std::fs::metadata(&out).unwrap().len() >> 10);
+    timed("import elsewhere", &mut || drop(other.import(&out)));
+    let mut more = Made::of(vec![(
+        "2026-Q3",
+        (0..count / 10).map(|at| record(1_000_000 + at, "2026-08-01T00:00:00Z")).collect(),
+    )]);
+    more.manifest["sync"] = json!({"last_sequence": 8});
+    one.import_made(&more);
+    let delta = one.dir.path().join("a.alf-delta");
+    timed("delta of a tenth", &mut || {
+        let options = DeltaOptions { since: 7, ..DeltaOptions::default() };
+        alf::export_delta(&one.session, &delta, &options, &monitor).unwrap();
+    });
+    timed("apply", &mut || {
+        let report = alf::apply_delta(&other.session, &delta, &ImportOptions::default(), &monitor);
+        assert_eq!(report.unwrap().import.records.created, u64::from(count / 10));
+    });
+    timed("verify", &mut || other.verify());
+}

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`json`] | JSON as these formats need it: strict to read, with one form to write |
 //! | [`archive`] | ZIP archives: safe to read, the same bytes each time they are written |
+//! | [`alf`] | the Agent Life Format: archives of agents, deltas, purges |
 //!
 //! Everything works on a [`Session`](grainstore::Session), with the rights that it has, through the public API of the
 //! store.

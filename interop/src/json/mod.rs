@@ -14,3 +14,10 @@ pub use parse::parse;
 pub use patch::{apply, difference};
 pub use serde_json::{Map, Value};
 pub use write::{ascii, canonical, line};
+
+/// Sets a member of an object; of another value it does nothing.
+pub(crate) fn set(object: &mut Value, name: &str, value: Value) {
+    if let Value::Object(members) = object {
+        members.insert(name.to_owned(), value);
+    }
+}

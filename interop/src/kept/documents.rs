@@ -75,14 +75,6 @@ impl<'s> Documents<'s> {
         self.session
     }
 
-    pub(crate) fn owner(&self) -> &str {
-        &self.owner
-    }
-
-    pub(crate) fn profile(&self) -> Profile {
-        self.profile
-    }
-
     /// Returns the newest version of a document, `None` if there is none or it was taken back.
     ///
     /// # Errors

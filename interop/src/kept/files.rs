@@ -20,7 +20,7 @@ use crate::json;
 /// Bytes of a piece, of which one is in memory.
 const PIECE_BYTES: usize = 4 << 20;
 /// The layer of the anchor.
-const ANCHOR: &str = "anchor";
+pub(crate) const ANCHOR_LAYER: &str = "anchor";
 
 /// A file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,14 +157,14 @@ impl<'s> Files<'s> {
 
     /// The grain that all pieces of the owner belong to; it is made when it is needed first.
     fn anchor(&self) -> Result<ContentAddress> {
-        if let Some(kept) = self.documents.read(ANCHOR, None)? {
+        if let Some(kept) = self.documents.read(ANCHOR_LAYER, None)? {
             return Ok(kept.address);
         }
         // Its time makes it another grain than one that was erased.
         let now = clamped(self.session().now());
-        let anchor = self.document(ANCHOR, json::Value::from("files"), now);
+        let anchor = self.document(ANCHOR_LAYER, json::Value::from("files"), now);
         self.documents.write([anchor])?;
-        match self.documents.read(ANCHOR, None)? {
+        match self.documents.read(ANCHOR_LAYER, None)? {
             Some(kept) => Ok(kept.address),
             None => Err(Error::corrupt("the anchor of the files is not current")),
         }

@@ -23,7 +23,7 @@ mod tests;
 
 pub(crate) use date::{clamped, date_text, milliseconds};
 pub(crate) use documents::{Document, Documents, Written};
-pub(crate) use files::{FileReader, Files};
+pub(crate) use files::{ANCHOR_LAYER, FileReader, Files};
 pub(crate) use new_grain::NewGrain;
 pub(crate) use profile::Profile;
 pub(crate) use residue::{grain_text, residue_of, restored};

@@ -87,7 +87,7 @@ fn files_are_kept_in_pieces_and_pieces_nobody_needs_are_removed() {
     let session = open(dir.path());
     let documents = Documents::new(&session, PROFILE, "ann");
     let mut files = Files::open(documents, "files", "test:ann:archive".to_owned()).unwrap();
-    let large: Vec<u8> = (0..9_u32 << 20).map(|at| (at / 7) as u8).collect();
+    let large: Vec<u8> = (0..9_u32 << 20).map(|at| (at / 7).to_le_bytes()[0]).collect();
     let at = EpochMs::new(0);
     for (path, bytes) in [("a/large", &large[..]), ("b", b"tea"), ("c", b"tea"), ("empty", b"")] {
         assert!(files.put(path, bytes).unwrap());

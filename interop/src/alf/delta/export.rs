@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::alf::agent::{self, Agent, Change};
 use crate::alf::export::{Content, NewEntry, chosen, documents_of, with_checksum, write_entries};
+use crate::alf::import::follow_store;
 use crate::alf::names::{
     DELTA_ENTRY, DELTA_MANIFEST_ENTRY, IDENTITY, MANIFEST_ENTRY, MANIFEST_LAYER, PRINCIPALS,
     RUNTIME, VERSION,
@@ -75,6 +76,9 @@ pub fn export_delta(
 ) -> Result<Option<DeltaReport>> {
     let _writing = agent::exclusive();
     let agent = chosen(session, options.agent_id.as_deref())?;
+    if !session.store().is_read_only() {
+        follow_store(&agent)?;
+    }
     let (since, head) = (options.since, agent.sequence()?);
     if since > head {
         let message = format!("the last sequence number of the agent is {head}, not {since}");
@@ -101,7 +105,7 @@ pub fn export_delta(
     };
     add_lines(&agent, &changes, (&mut entries, &mut inventory), &mut report, monitor)?;
     add_files(&agent, &changes, (&mut entries, &mut inventory), &mut report)?;
-    let manifest = manifest_of(&agent, inventory, (since, head))?;
+    let manifest = manifest_of(&agent, &inventory, (since, head))?;
     let (manifest, _) = with_checksum(manifest, &entries);
     for name in [DELTA_MANIFEST_ENTRY, MANIFEST_ENTRY] {
         entries.insert(0, NewEntry::text(name, &manifest));
@@ -152,15 +156,16 @@ fn add_layers(
         }
         let mut said = json!({"file": layer.entry});
         if layer == IDENTITY {
-            said["new_version"] = document.get("version").cloned().unwrap_or_else(|| json!(1));
+            let version = document.get("version").cloned();
+            json::set(&mut said, "new_version", version.unwrap_or_else(|| json!(1)));
         }
         if layer == PRINCIPALS {
             // The document takes the place of the one before, so that all of them count.
             let list = document.get("principals").and_then(Value::as_array);
             let ids = list.into_iter().flatten().filter_map(|principal| principal.get("id"));
-            said["changed_ids"] = Value::Array(ids.cloned().collect());
+            json::set(&mut said, "changed_ids", Value::Array(ids.cloned().collect()));
         }
-        inventory[layer.name] = said;
+        json::set(inventory, layer.name, said);
         entries.push(NewEntry::text(layer.entry, &json::line(&document)));
         layers.push(layer.name);
     }
@@ -199,7 +204,7 @@ fn add_lines(
         }
     }
     if done > 0 {
-        inventory["memory"] = json!({"file": DELTA_ENTRY, "record_count": done});
+        json::set(inventory, "memory", json!({"file": DELTA_ENTRY, "record_count": done}));
         let file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
         let (name, content) = (DELTA_ENTRY.to_owned(), Content::Temporary(file));
         entries.push(NewEntry { name, content, sha256: hasher.finalize().into(), size });
@@ -260,15 +265,15 @@ fn add_files<'s>(
     }
     report.files = there.len() as u64;
     if !there.is_empty() {
-        inventory["files"] = json!(there);
+        json::set(inventory, "files", json!(there));
     }
     if !removed.is_empty() {
-        inventory["files_removed"] = json!(removed);
+        json::set(inventory, "files_removed", json!(removed));
     }
     Ok(())
 }
 
-fn manifest_of(agent: &Agent<'_>, inventory: Value, (base, new): (u64, u64)) -> Result<Value> {
+fn manifest_of(agent: &Agent<'_>, inventory: &Value, (base, new): (u64, u64)) -> Result<Value> {
     let kept = agent.documents.read(MANIFEST_LAYER, None)?.map(|kept| kept.value);
     let about = kept.as_ref().and_then(|manifest| manifest.get("agent"));
     let said = |name: &str| about.and_then(|about| about.get(name)).cloned();

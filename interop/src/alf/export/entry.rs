@@ -6,7 +6,7 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-use crate::archive::{ArchiveWriter, NewFile};
+use crate::archive::{Archive, ArchiveWriter, Entry, NewFile};
 use crate::error::Result;
 use crate::kept::{FileReader, Files};
 use crate::monitor::Monitor;
@@ -27,6 +27,8 @@ pub(in super::super) enum Content<'s> {
     /// A file without a name.
     Temporary(File),
     Kept(Option<FileReader<'s>>),
+    /// An entry of another archive.
+    Archived(&'s Archive, Entry),
 }
 
 impl<'s> NewEntry<'s> {
@@ -69,6 +71,7 @@ pub(in super::super) fn write_entries<'s>(
         match &mut entry.content {
             Content::Text(text) => writer.add(&entry.name, text.as_bytes())?,
             Content::Temporary(file) => writer.add(&entry.name, from_start(file)?)?,
+            Content::Archived(archive, from) => writer.add(&entry.name, archive.reader(from)?)?,
             Content::Kept(reader) => match reader.take() {
                 Some(reader) => writer.add(&entry.name, reader)?,
                 None => 0,

@@ -101,7 +101,7 @@ impl Snapshot<'_, '_> {
 }
 
 /// What a manifest says of a layer.
-fn described(layer: Layer, document: &Value) -> Value {
+pub(in super::super) fn described(layer: Layer, document: &Value) -> Value {
     if layer == IDENTITY {
         let version = document.get("version").cloned().unwrap_or_else(|| json!(1));
         return json!({"version": version, "file": layer.entry});
@@ -114,17 +114,21 @@ fn described(layer: Layer, document: &Value) -> Value {
         let is_included = |item: &&Value| item.get("archive_path").is_some_and(Value::is_string);
         let (included, referenced): (Vec<&Value>, Vec<&Value>) =
             items.iter().partition(is_included);
-        said["included_count"] = json!(included.len());
-        said["included_size_bytes"] = json!(included.iter().map(size).fold(0, u64::saturating_add));
-        said["referenced_count"] = json!(referenced.len());
-        said["referenced_size_bytes"] =
-            json!(referenced.iter().map(size).fold(0, u64::saturating_add));
+        let bytes = |items: &[&Value]| items.iter().map(size).fold(0, u64::saturating_add);
+        for (name, count) in [
+            ("included_count", included.len() as u64),
+            ("included_size_bytes", bytes(&included)),
+            ("referenced_count", referenced.len() as u64),
+            ("referenced_size_bytes", bytes(&referenced)),
+        ] {
+            json::set(&mut said, name, json!(count));
+        }
     }
     said
 }
 
 /// Sets the members of an object in another; those that it does not have stay.
-fn update(layers: &mut Object, name: &str, said: Value) {
+pub(in super::super) fn update(layers: &mut Object, name: &str, said: Value) {
     match (layers.get_mut(name), said) {
         (Some(Value::Object(old)), Value::Object(said)) => old.extend(said),
         (_, said) => drop(layers.insert(name.to_owned(), said)),

@@ -13,7 +13,7 @@ use grainstore::{Owner, Session};
 use serde::Serialize;
 
 use super::agent::{self, Agent};
-use super::import::{SealedRow, whole_document};
+use super::import::{SealedRow, follow_store, whole_document};
 use super::names::{INDEX_ENTRY, LAYERS, Layer, MANIFEST_ENTRY, tables};
 use super::partition::Granularity;
 use crate::archive::ArchiveWriter;
@@ -23,7 +23,7 @@ use crate::kept::{Files, clamped};
 use crate::monitor::Monitor;
 
 pub(super) use entry::{Content, NewEntry, write_entries};
-pub(super) use manifest::with_checksum;
+pub(super) use manifest::{described, update, with_checksum};
 use partitions::Partitions;
 
 /// Options of [`export`].
@@ -110,6 +110,9 @@ pub fn export(
 ) -> Result<ExportReport> {
     let _writing = agent::exclusive();
     let agent = chosen(session, options.agent_id.as_deref())?;
+    if !session.store().is_read_only() {
+        follow_store(&agent)?;
+    }
     let writer = ArchiveWriter::create(path.as_ref())?;
     let sealed = agent.sealed()?;
     let mut partitions = Partitions::of(&agent, &sealed, options.granularity, monitor)?;

@@ -1,7 +1,7 @@
 //! Records that are written together: their grains in one batch, those that take the place of others one after the
 //! other, and then all their rows and the log in one commit.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use grainstore::embed::Embedding;
 use grainstore::format::Map;
@@ -37,6 +37,8 @@ pub(in super::super) struct Waiting {
     /// A grain of another type, which is taken back instead.
     pub(in super::super) retired: Option<ContentAddress>,
     pub(in super::super) vectors: Vec<Embedding>,
+    /// The record that it is a change of, with a row that says so.
+    pub(in super::super) changed: Option<(String, RecordRow)>,
     /// The place of its line.
     pub(in super::super) at: String,
 }
@@ -46,7 +48,7 @@ pub(in super::super) struct Waiting {
 pub(in super::super) struct WaitingRow {
     pub(in super::super) id: String,
     pub(in super::super) row: RecordRow,
-    pub(in super::super) change: Option<Change>,
+    pub(in super::super) change: Change,
     pub(in super::super) vectors: Vec<Embedding>,
     /// The place of its line.
     pub(in super::super) at: String,
@@ -60,6 +62,8 @@ pub(in super::super) struct Chunk {
     /// Places in `waiting` by the number of the record.
     by_number: HashMap<u128, usize>,
     bytes: usize,
+    /// Ids of records that others of the chunk are changes of.
+    changed: BTreeSet<String>,
     /// Entries of the log beyond those of the records.
     pub(in super::super) log: Vec<(Change, String)>,
 }
@@ -88,10 +92,16 @@ impl Chunk {
         self.by_number.contains_key(&number)
     }
 
+    /// Returns `true` if a record of the chunk is a change of this one.
+    pub(in super::super) fn changes(&self, id: &str) -> bool {
+        self.changed.contains(id)
+    }
+
     pub(in super::super) fn add(&mut self, waiting: Waiting) {
         let vectors = waiting.vectors.iter().map(|vector| vector.values().len() * 40);
         self.bytes += waiting.grain.size_bytes() + vectors.sum::<usize>();
         self.by_number.insert(waiting.record.number, self.waiting.len());
+        self.changed.extend(waiting.changed.iter().map(|(id, _)| id.clone()));
         self.waiting.push(waiting);
     }
 
@@ -109,38 +119,66 @@ impl Chunk {
         place: (u64, &mut u64),
     ) -> Result<Vec<Outcome>> {
         let Self { waiting, rows, log, .. } = self;
-        let mut outcomes = Vec::with_capacity(waiting.len());
-        let mut changes = Vec::with_capacity(waiting.len() + rows.len() + 2);
-        let mut entries = log;
+        let mut done = Vec::with_capacity(waiting.len() + rows.len());
         for (mut one, result, lost_place) in store_grains(agent.session, waiting)? {
+            let mut changes = Vec::new();
             let result = result.and_then(|()| finish_record(agent, &mut one, &mut changes));
-            if result.is_ok() {
-                entries.push((one.change, one.record.id.clone()));
-            }
             let (change, created_ms) = (one.counted, one.record.created_ms);
-            outcomes.push(Outcome { change, created_ms, at: one.at, result, lost_place });
+            let outcome = Outcome { change, created_ms, at: one.at, result, lost_place };
+            done.push(Done { outcome, changes, entry: (one.change, one.record.id) });
         }
-        for waiting in rows {
-            let created_ms = waiting.row.created_ms;
-            let result = finish_row(agent, &waiting).map(|row| changes.push(row));
-            if let Some(change) = waiting.change {
-                let at = waiting.at;
-                if result.is_ok() {
-                    entries.push((change, waiting.id));
-                }
-                outcomes.push(Outcome { change, created_ms, at, result, lost_place: false });
+        for one in rows {
+            let mut changes = Vec::new();
+            let result = finish_row(agent, &one).map(|row| changes.push(row));
+            let (change, created_ms) = (one.change, one.row.created_ms);
+            let outcome = Outcome { change, created_ms, at: one.at, result, lost_place: false };
+            done.push(Done { outcome, changes, entry: (one.change, one.id) });
+        }
+        write_rows(agent, &mut done, &log, place)?;
+        Ok(done.into_iter().map(|one| one.outcome).collect())
+    }
+}
+
+/// A record whose grain is stored, with the rows that are to be written.
+struct Done {
+    outcome: Outcome,
+    changes: Vec<RowChange>,
+    /// What the log says of it.
+    entry: (Change, String),
+}
+
+/// Writes the rows of records, and the log. Those of a grain under hold are left as they are.
+fn write_rows(
+    agent: &Agent<'_>,
+    done: &mut [Done],
+    log: &[(Change, String)],
+    (sequence, part): (u64, &mut u64),
+) -> Result<()> {
+    for _ in 0..=done.len() {
+        let (mut changes, mut owners) = (Vec::new(), Vec::new());
+        let mut entries = log.to_vec();
+        for (number, one) in done.iter().enumerate() {
+            if one.outcome.result.is_ok() {
+                entries.push(one.entry.clone());
+                changes.extend(one.changes.iter().cloned());
+                owners.resize(changes.len(), number);
             }
         }
-        if !entries.is_empty() {
-            let (sequence, part) = place;
-            changes.extend(agent.log_changes((sequence, *part), &entries)?);
+        if entries.is_empty() {
+            return Ok(());
+        }
+        changes.extend(agent.log_changes((sequence, *part), &entries)?);
+        let Err(error) = agent.session.write_rows(changes) else {
             *part += 1;
+            return Ok(());
+        };
+        let owner = error.batch_index().and_then(|at| done.get_mut(*owners.get(at)?));
+        match owner {
+            Some(owner) if is_refused(&error) => owner.outcome.result = Err(error.into()),
+            _ => return Err(error.into()),
         }
-        if !changes.is_empty() {
-            agent.rows.write(changes)?;
-        }
-        Ok(outcomes)
     }
+    Ok(())
 }
 
 impl Chunk {
@@ -160,9 +198,9 @@ impl Chunk {
             Outcome { change, created_ms, at: one.at, result, lost_place: false }
         });
         let mut outcomes: Vec<_> = outcomes.collect();
-        outcomes.extend(self.rows.into_iter().filter_map(|one| {
-            let (change, created_ms) = (one.change?, one.row.created_ms);
-            Some(Outcome { change, created_ms, at: one.at, result: Ok(()), lost_place: false })
+        outcomes.extend(self.rows.into_iter().map(|one| {
+            let (change, created_ms) = (one.change, one.row.created_ms);
+            Outcome { change, created_ms, at: one.at, result: Ok(()), lost_place: false }
         }));
         outcomes
     }
@@ -278,6 +316,9 @@ fn finish_record(agent: &Agent<'_>, one: &mut Waiting, changes: &mut Vec<RowChan
     }
     let row = RecordRow::new(&address, &one.record, one.grain_type);
     changes.push(agent.row_change(&one.record.id, &row)?);
+    if let Some((id, row)) = &one.changed {
+        changes.push(agent.row_change(id, row)?);
+    }
     Ok(())
 }
 

@@ -183,7 +183,6 @@ impl LayerImport<'_, '_> {
         self.write(vec![document]).map(drop)
     }
 
-    /// The document or item as the store keeps it.
     fn made(
         &self,
         layer: Layer,
@@ -191,27 +190,7 @@ impl LayerImport<'_, '_> {
         item: Option<String>,
         value: Value,
     ) -> Document {
-        let mut fields = Fields::new();
-        let mut sensitivity = Sensitivity::Internal;
-        match layer {
-            CREDENTIALS => {
-                fields = cold();
-                fields.insert("structural_tags".to_owned(), Field::from(vec!["sec:credential"]));
-                sensitivity = Sensitivity::Pii;
-            }
-            PRINCIPALS => sensitivity = Sensitivity::Pii,
-            IDENTITY => fields.extend(system_prompt(&value)),
-            _ => fields.extend(content_reference(&value)),
-        }
-        Document {
-            layer: kept_as,
-            created_at: time_of(&value).map_or(self.at, clamped),
-            item,
-            namespace: namespace_of(&self.agent.id, layer.name),
-            value,
-            sensitivity,
-            fields,
-        }
+        kept_document((&self.agent.id, self.at), (layer, kept_as), item, value)
     }
 
     fn files(&self, bundle: &Bundle, changed: &mut Vec<(Change, String)>) -> Result<LayerCounts> {
@@ -265,6 +244,36 @@ impl LayerCounts {
 
     fn changes(self) -> u64 {
         self.created + self.replaced + self.removed
+    }
+}
+
+/// A document or item of an agent as the store keeps it. The time is for what has none of its own.
+pub(in super::super) fn kept_document(
+    (agent_id, at): (&str, EpochMs),
+    (layer, kept_as): (Layer, &'static str),
+    item: Option<String>,
+    value: Value,
+) -> Document {
+    let mut fields = Fields::new();
+    let mut sensitivity = Sensitivity::Internal;
+    match layer {
+        CREDENTIALS => {
+            fields = cold();
+            fields.insert("structural_tags".to_owned(), Field::from(vec!["sec:credential"]));
+            sensitivity = Sensitivity::Pii;
+        }
+        PRINCIPALS => sensitivity = Sensitivity::Pii,
+        IDENTITY => fields.extend(system_prompt(&value)),
+        _ => fields.extend(content_reference(&value)),
+    }
+    Document {
+        layer: kept_as,
+        created_at: time_of(&value).map_or(at, clamped),
+        item,
+        namespace: namespace_of(agent_id, layer.name),
+        value,
+        sensitivity,
+        fields,
     }
 }
 

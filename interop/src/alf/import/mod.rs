@@ -1,9 +1,10 @@
 //! Import (ALF 6.2): the whole archive is checked before anything is written; then documents, files and records are.
 //!
 //! `report`: what came of it. `layers`: documents and files. `records`: which records are new, which changed.
-//! `chunk`: records that are written together. `sealed`: partitions whose bytes must not change.
+//! `chunk`: records that are written together. `follow`: what the store itself did to records since. `sealed`: partitions whose bytes must not change.
 
 mod chunk;
+mod follow;
 mod layers;
 mod records;
 mod report;
@@ -21,7 +22,8 @@ use crate::archive::Limits;
 use crate::error::{Error, Result};
 use crate::monitor::Monitor;
 
-pub(super) use layers::{import_layers, whole_document};
+pub(super) use follow::follow_store;
+pub(super) use layers::{import_layers, kept_document, whole_document};
 pub(super) use records::Importer;
 pub use report::{ImportReport, LayerCounts, RecordCounts};
 pub(super) use sealed::{SealedRow, hash_of_ids};

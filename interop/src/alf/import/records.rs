@@ -19,7 +19,7 @@ use crate::alf::record::{
 use crate::alf::survey::{LineCheck, Survey, filled};
 use crate::alf::vectors::{VectorSpaces, references};
 use crate::error::Result;
-use crate::json::{Lines, Value, equal};
+use crate::json::{self, Lines, Value, equal};
 use crate::kept::NewGrain;
 use crate::monitor::Monitor;
 
@@ -203,7 +203,12 @@ impl<'a, 's> Importer<'a, 's> {
         };
         let defaults = self.options.lenient.then(|| filled(&value, bundle));
         let Some(record) = Record::of(value) else { return Ok(()) };
-        if self.chunk.has(record.number) {
+        let of_chunk = |id: &Option<String>| id.iter().any(|id| self.chunk.changes(id));
+        let waits = |id: &String| uuid_number(id).is_some_and(|number| self.chunk.has(number));
+        let is_changed = of_chunk(&record.supersedes)
+            || self.chunk.changes(&record.id)
+            || record.change_of.iter().any(waits);
+        if is_changed || self.chunk.has(record.number) {
             self.flush(report)?;
         }
         if !self.options.allow_purged && self.agent.is_purged(&record.id)? {
@@ -267,9 +272,6 @@ impl<'a, 's> Importer<'a, 's> {
                 report.warn(&at.place, message);
             }
         }
-        if let Some(target) = record.change_of.clone() {
-            self.note_change(&target, &record.id)?;
-        }
         self.queue(
             record,
             filled_rest,
@@ -287,22 +289,15 @@ impl<'a, 's> Importer<'a, 's> {
             return Ok(Some((waiting.grain.address(), waiting.grain_type)));
         }
         let Some(row) = self.agent.row(id)? else { return Ok(None) };
-        if let Some(by) = &row.changed_by
-            && let Some(waiting) = uuid_number(by).and_then(|number| self.chunk.get(number))
-        {
-            return Ok(Some((waiting.grain.address(), waiting.grain_type)));
-        }
         let newest = self.agent.newest(row)?;
         Ok(Some((newest.address.parse()?, newest.grain_type)))
     }
 
-    /// Writes into the row of a record that another is a change of it.
-    fn note_change(&mut self, target: &str, by: &str) -> Result<()> {
-        let Some(row) = self.agent.row(target)? else { return Ok(()) };
-        let row = RecordRow { changed_by: Some(by.to_owned()), ..row };
-        let (id, at) = (target.to_owned(), String::new());
-        self.chunk.add_row(WaitingRow { id, row, change: None, vectors: Vec::new(), at });
-        Ok(())
+    /// The row of the record that another is a change of, which says so.
+    fn changed_row(&self, record: &Record) -> Result<Option<(String, RecordRow)>> {
+        let Some(target) = &record.change_of else { return Ok(None) };
+        let Some(row) = self.agent.row(target)? else { return Ok(None) };
+        Ok(Some((target.clone(), RecordRow { changed_by: Some(record.id.clone()), ..row })))
     }
 
     /// Takes a record that the store has in another form.
@@ -326,7 +321,7 @@ impl<'a, 's> Importer<'a, 's> {
             if is_same && (was == is || !is_ended(&is)) {
                 return self.update_row(row, &rest, &record, (&was, Change::Updated), at);
             }
-            return self.change_sealed(row, record, &is, at, report);
+            return self.change_sealed(row, &record, &is, at, report);
         }
         self.touched.extend(labels_of(row.created_ms));
         if is_same && !(was == "deleted" && is != "deleted") {
@@ -359,7 +354,7 @@ impl<'a, 's> Importer<'a, 's> {
         let (digest, changing) = (digest_of(&whole), record.changing.clone());
         let row = RecordRow { digest, changing, ..row };
         let (id, at) = (record.id.clone(), at.place.to_string());
-        self.chunk.add_row(WaitingRow { id, row, change: Some(change), vectors, at });
+        self.chunk.add_row(WaitingRow { id, row, change, vectors, at });
         Ok(())
     }
 
@@ -367,7 +362,7 @@ impl<'a, 's> Importer<'a, 's> {
     fn change_sealed(
         &mut self,
         row: RecordRow,
-        record: Record,
+        record: &Record,
         status: &str,
         at: At<'_>,
         report: &mut ImportReport,
@@ -385,7 +380,6 @@ impl<'a, 's> Importer<'a, 's> {
             report.records.unchanged += 1;
             return Ok(());
         };
-        self.note_change(&record.id, &change.id)?;
         let old = (newest.address.parse()?, newest.grain_type);
         let counted = if status == "deleted" { Change::Deleted } else { Change::Updated };
         let changes = (Change::Created, counted);
@@ -436,6 +430,7 @@ impl<'a, 's> Importer<'a, 's> {
         let (vectors, unused) = self.spaces.vectors(embeddings);
         report.unsearchable_embeddings += unused;
         let (old, at) = (old.map(|(old, _)| old), at.place.to_string());
+        let changed = self.changed_row(&record)?;
         self.chunk.add(Waiting {
             record,
             change,
@@ -446,6 +441,7 @@ impl<'a, 's> Importer<'a, 's> {
             old,
             retired,
             vectors,
+            changed,
             at,
         });
         Ok(())
@@ -467,21 +463,30 @@ impl<'a, 's> Importer<'a, 's> {
             Ok(())
         })?;
         absent.sort_unstable();
-        let place = Place::entry("memory");
         for id in absent {
-            let Some(row) = self.agent.row(&id)? else { continue };
-            let mut record = self.agent.record(&row)?;
-            if let Some(members) = record.as_object_mut() {
-                members.insert("status".to_owned(), Value::from("deleted"));
-            }
-            let Some(record) = Record::of(record) else { continue };
-            let at = At { place, key: (0, 0), is_last_round: true };
-            self.take_known(row, record, None, at, report)?;
-            if self.chunk.is_full() {
-                self.flush(report)?;
-            }
+            self.set_status(&id, "deleted", report)?;
         }
         self.flush(report)
+    }
+
+    /// Gives a record of the store another status.
+    pub(super) fn set_status(
+        &mut self,
+        id: &str,
+        status: &str,
+        report: &mut ImportReport,
+    ) -> Result<()> {
+        let Some(row) = self.agent.row(id)? else { return Ok(()) };
+        let mut record = self.agent.record(&row)?;
+        json::set(&mut record, "status", Value::from(status));
+        let Some(record) = Record::of(record) else { return Ok(()) };
+        let place = Place::entry("memory");
+        let at = At { place, key: (0, 0), is_last_round: true };
+        self.take_known(row, record, None, at, report)?;
+        match self.chunk.is_full() {
+            true => self.flush(report),
+            false => Ok(()),
+        }
     }
 
     /// Writes what is left.

@@ -7,7 +7,7 @@ use super::credentials::plain_part;
 use super::links::Link;
 use crate::alf::bundle::{Bundle, MAX_DOCUMENT_BYTES};
 use crate::alf::issue::{Issues, MAX_ISSUES, Place, Severity};
-use crate::alf::names::{ATTACHMENTS, CREDENTIALS, IDENTITY, LAYERS, Layer, PRINCIPALS};
+use crate::alf::names::{CREDENTIALS, IDENTITY, LAYERS, Layer, PRINCIPALS};
 use crate::alf::schema::{self, Shape};
 use crate::error::{Error, Result};
 use crate::json::{self, Value};

@@ -85,6 +85,20 @@ impl Survey {
         Ok(survey)
     }
 
+    /// Reads the bytes of an archive alone: what they are not is an error.
+    ///
+    /// # Errors
+    /// `ERR_CORRUPT`, `ERR_INTEGRITY`, `ERR_TIMEOUT`, `ERR_IO`.
+    pub(super) fn of_bytes(bundle: &Bundle, monitor: &Monitor<'_>) -> Result<Self> {
+        let mut survey = Self::default();
+        survey.check_entries(bundle, monitor)?;
+        survey.check_checksum(bundle);
+        match survey.broken.take() {
+            Some(broken) => Err(broken),
+            None => Ok(survey),
+        }
+    }
+
     /// Reports what makes the whole archive unusable.
     fn refuse(&mut self, error: Error, place: &Place<'_>) {
         self.issues.add(Severity::Error, place, error.to_string());

@@ -1,0 +1,208 @@
+//! What a purge is asked to do, and the audit record of it, which has nothing of what was purged but ids.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use grainstore::{EpochMs, ErrorKind};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::alf::change::version_7;
+use crate::alf::record::uuid_text;
+use crate::alf::schema::is_uuid;
+use crate::error::{Error, Result};
+use crate::kept::date_text;
+
+/// Why something is purged (ALF 3.1.11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PurgeReason {
+    /// The right to erasure of the GDPR.
+    #[serde(rename = "gdpr_article_17")]
+    GdprArticle17,
+    /// The right to deletion of the CCPA.
+    CcpaDeletion,
+    /// The user asked for it.
+    UserRequest,
+    /// Something was remembered that should not have been.
+    SecurityIncident,
+}
+
+impl PurgeReason {
+    fn word(self) -> &'static str {
+        match self {
+            Self::GdprArticle17 => "gdpr_article_17",
+            Self::CcpaDeletion => "ccpa_deletion",
+            Self::UserRequest => "user_request",
+            Self::SecurityIncident => "security_incident",
+        }
+    }
+}
+
+/// What is purged of a store: [`purge`](crate::alf::purge()).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PurgeScope {
+    /// Records, by their ids.
+    Records(Vec<String>),
+    /// The records of a principal: those whose grains have this `user_id`. Copies of them in files and sealed partitions
+    /// go too, which erasing the user alone would leave.
+    User(String),
+    /// Everything that the store keeps of the agent.
+    Agent,
+}
+
+/// Options of [`purge`](crate::alf::purge()) and [`purge_archive`](crate::alf::purge_archive).
+///
+/// ```
+/// use grainstore_interop::alf::{PurgeOptions, PurgeReason};
+///
+/// let asked_by = "0a1b2c3d-0000-4000-8000-00000000000b";
+/// let mut options = PurgeOptions::new(PurgeReason::UserRequest, asked_by);
+/// options.dry_run = true;
+/// assert!(!options.partial);
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PurgeOptions {
+    /// The agent; `None` for the only one of the store.
+    pub agent_id: Option<String>,
+    /// Why.
+    pub reason: PurgeReason,
+    /// The principal who asked for it, by its UUID.
+    pub requested_by: String,
+    /// True to report what would go, and to change nothing.
+    pub dry_run: bool,
+    /// True to purge the others where a hold or a retention keeps some.
+    pub partial: bool,
+    /// True to leave files with copies of what is purged.
+    pub keep_raw: bool,
+    /// The file that the audit record is appended to; for an archive by default the file beside it whose name ends
+    /// with `.purge-audit.jsonl`.
+    pub audit_file: Option<PathBuf>,
+}
+
+impl PurgeOptions {
+    /// Options with which everything that is asked for goes, or nothing.
+    #[must_use]
+    pub fn new(reason: PurgeReason, requested_by: &str) -> Self {
+        Self {
+            agent_id: None,
+            reason,
+            requested_by: requested_by.to_owned(),
+            dry_run: false,
+            partial: false,
+            keep_raw: false,
+            audit_file: None,
+        }
+    }
+
+    /// The reason that the audit log of the store has.
+    pub(super) fn told(&self, purge_id: &str) -> String {
+        format!("alf purge {purge_id}: {}", self.reason.word())
+    }
+}
+
+/// The audit record of a purge (ALF 3.1.11): ids, places and times, and nothing of what was purged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct PurgeReport {
+    /// The id of the purge.
+    pub purge_id: String,
+    /// The agent.
+    pub agent_id: String,
+    /// `record_purge` or `full_agent`.
+    pub scope: &'static str,
+    /// The records that are gone, with those that were changes of them; not said of a whole agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record_ids: Option<Vec<String>>,
+    /// The partitions they were in.
+    pub partitions_affected: Vec<String>,
+    /// Why.
+    pub reason: PurgeReason,
+    /// When it was asked for.
+    pub requested_at: String,
+    /// When it was done.
+    pub completed_at: String,
+    /// Who asked for it.
+    pub requested_by: String,
+    /// Files that were dropped, since they had copies, or would be left with them by request.
+    pub raw_files_affected: Vec<String>,
+    /// Number of records that are gone.
+    pub records_removed: u64,
+    /// True if nothing was changed.
+    pub dry_run: bool,
+    /// Records that a hold or a retention keeps.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub records_kept: Vec<String>,
+    /// Other records whose content has that of one that is gone: they are left.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub records_with_copies: Vec<String>,
+}
+
+impl PurgeReport {
+    /// Begins the record of a purge.
+    ///
+    /// # Errors
+    /// `ERR_SCHEMA` unless who asked is named by a UUID.
+    pub(super) fn begin(agent_id: &str, options: &PurgeOptions, now: EpochMs) -> Result<Self> {
+        if !is_uuid(&options.requested_by) {
+            return Err(Error::schema("requested_by is the UUID of a principal")
+                .with_hint("name who asked for it by the id of the principal"));
+        }
+        let asked =
+            format!("{agent_id}|{}|{}|{:?}", options.requested_by, now.get(), options.reason);
+        let purge_id = uuid_text(version_7(now.get(), &Sha256::digest(asked).into()));
+        let at = date_text(now).unwrap_or_default();
+        Ok(Self {
+            purge_id,
+            agent_id: agent_id.to_owned(),
+            scope: "record_purge",
+            record_ids: Some(Vec::new()),
+            partitions_affected: Vec::new(),
+            reason: options.reason,
+            requested_at: at.clone(),
+            completed_at: at,
+            requested_by: options.requested_by.clone(),
+            raw_files_affected: Vec::new(),
+            records_removed: 0,
+            dry_run: options.dry_run,
+            records_kept: Vec::new(),
+            records_with_copies: Vec::new(),
+        })
+    }
+
+    /// Ends the record, and appends it to a file.
+    ///
+    /// # Errors
+    /// `ERR_IO`; `ERR_CONFLICT` for a file within a store.
+    pub(super) fn finish(mut self, now: EpochMs, file: Option<&Path>) -> Result<Self> {
+        self.completed_at = date_text(now).unwrap_or_default();
+        for list in [
+            &mut self.partitions_affected,
+            &mut self.raw_files_affected,
+            &mut self.records_kept,
+            &mut self.records_with_copies,
+        ] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        if let Some(ids) = &mut self.record_ids {
+            ids.sort_unstable();
+            ids.dedup();
+        }
+        if let Some(path) = file.filter(|_| !self.dry_run) {
+            grainstore::check_outside(path)?;
+            let mut line = serde_json::to_string(&self)
+                .map_err(|error| Error::new(ErrorKind::Io, error.to_string()))?;
+            line.push('\n');
+            let append = || -> std::io::Result<()> {
+                let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+                file.write_all(line.as_bytes())?;
+                file.sync_all()
+            };
+            append().map_err(|error| Error::from(error).at_path(path))?;
+        }
+        Ok(self)
+    }
+}

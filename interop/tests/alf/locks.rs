@@ -1,0 +1,114 @@
+//! An import is no way past a hold or a policy; and what the store does to records, an export tells.
+
+use grainstore::VerificationStatus::Retracted;
+use grainstore::cal::Query;
+use grainstore::prelude::*;
+use grainstore_interop::alf::{ImportMode, ImportOptions};
+use serde_json::{Value, json};
+
+use crate::kit::*;
+
+/// The address of the grain with this content.
+fn grain_of(world: &World, content: &str) -> ContentAddress {
+    let found = world.session.query(&Query::default(), &PageOptions::first(100)).unwrap();
+    let is_it =
+        |grain: &Grain| [grain.text("object"), grain.text("content")].contains(&Some(content));
+    found.results.iter().find(|row| is_it(&row.grain)).unwrap().content_address
+}
+
+#[test]
+fn a_held_record_is_neither_superseded_nor_changed_nor_deleted() {
+    let held = record(1, "2026-07-02T00:00:00Z");
+    let other = |members: Value| with(record(2, "2026-07-03T00:00:00Z"), members);
+    for (what, records) in [
+        ("a successor", vec![held.clone(), other(json!({"supersedes": id(1)}))]),
+        (
+            "a successor of another type",
+            vec![held.clone(), other(json!({"supersedes": id(1), "memory_type": "episodic"}))],
+        ),
+        (
+            "a change record",
+            vec![
+                held.clone(),
+                other(json!({"supersedes": id(1), "x_change_of": id(1), "status": "deleted"})),
+            ],
+        ),
+        ("another content", vec![with(held.clone(), json!({"content": "other"}))]),
+        ("another type", vec![with(held.clone(), json!({"memory_type": "episodic"}))]),
+        ("a deletion", vec![with(held.clone(), json!({"status": "deleted"}))]),
+        ("absence", vec![]),
+    ] {
+        let world = World::new();
+        world.import_made(&Made::of(vec![("2026-Q3", vec![held.clone()])]));
+        let address = grain_of(&world, "memory 1");
+        world.session.hold(&address, "case 12").unwrap();
+        let path = Made::of(vec![("2026-Q3", records)]).write(world.dir.path(), "in.alf");
+        for dry_run in [true, false] {
+            let mode = ImportMode::Mirror;
+            let options = ImportOptions { mode, dry_run, ..ImportOptions::default() };
+            let report = world.import_with(&path, &options);
+            assert!(dry_run || report.records.failed == 1, "{what}: {report:?}");
+            let refused =
+                report.errors.iter().all(|error| error.message.contains("ERR_INVALIDATION_DENIED"));
+            assert!(refused, "{what}: {report:?}");
+        }
+        let state = world.session.inspect(&address).unwrap().state;
+        assert!(state.held && state.is_current(), "{what}");
+        let (out, _) = world.export();
+        assert_eq!(out.records[&id(1)], held, "{what}");
+        world.verify();
+    }
+}
+
+#[test]
+fn what_the_store_did_to_records_is_told_by_an_export() {
+    for sealed in [false, true] {
+        let world = World::new();
+        let (label, time) = match sealed {
+            true => ("2026-Q1", "2026-02-01T00:00:00Z"),
+            false => ("2026-Q3", "2026-07-02T00:00:00Z"),
+        };
+        let records = [1, 2, 3].map(|number| record(number, time)).to_vec();
+        world.import_made(&Made::of(vec![(label, records)]));
+        let (before, _) = world.export();
+        let [retracted, superseded] =
+            ["memory 1", "memory 2"].map(|content| grain_of(&world, content));
+        world.session.set_verification(&retracted, Retracted, "a mistake", None).unwrap();
+        let grain = world.session.get(&superseded).unwrap().grain().unwrap();
+        let newer = BeliefBuilder::new(
+            world.session.now(),
+            grain.text("subject").unwrap(),
+            "mg:knows",
+            "newer",
+            0.5,
+        )
+        .namespace(grain.text("namespace").unwrap());
+        world.session.supersede(&superseded, newer.build().unwrap(), None).unwrap();
+        for _ in 0..2 {
+            let (after, report) = world.export();
+            assert_eq!(report.sequence, 8);
+            match sealed {
+                false => {
+                    assert_eq!(after.records[&id(1)]["status"], "deleted");
+                    assert_eq!(after.records[&id(2)]["status"], "superseded");
+                    assert_eq!(after.records.len(), 3);
+                }
+                true => {
+                    let name = format!("memory/partitions/{label}.jsonl");
+                    assert_eq!(before.partitions[&name], after.partitions[&name]);
+                    let change = after
+                        .records
+                        .values()
+                        .find(|record| record.get("x_change_of").is_some())
+                        .unwrap();
+                    assert_eq!(
+                        (&change["x_change_of"], &change["status"]),
+                        (&json!(id(1)), &json!("deleted"))
+                    );
+                    assert_eq!(after.records.len(), 4);
+                }
+            }
+        }
+        world.verify();
+    }
+}

@@ -345,3 +345,11 @@ pub(crate) fn credential(number: u32) -> Value {
         "created_at": "2026-01-15T00:00:00Z", "expires_at": null, "tags": ["production"], "x": 1,
     })
 }
+
+/// A folder of the data that tests share, if it is there.
+pub(crate) fn shared(folder: &str) -> Option<PathBuf> {
+    let shared = std::env::var_os("GRAINSTORE_SHARED").map(PathBuf::from);
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
+    let folder = shared.unwrap_or(beside).join(folder);
+    folder.is_dir().then_some(folder)
+}

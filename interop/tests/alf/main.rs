@@ -8,6 +8,7 @@
 )]
 
 mod delta;
+mod examples;
 mod hostile;
 mod kit;
 mod locks;

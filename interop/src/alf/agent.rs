@@ -6,6 +6,7 @@ use grainstore::{ContentAddress, Owner, RowChange, Session};
 use serde::{Deserialize, Serialize};
 
 use super::names::{FILES_LAYER, PRINCIPALS, PROFILE, SEALED_LAYER, namespace_of, tables};
+use super::native::with_grain;
 use super::record::{AgentPrincipals, joined_record, record_of};
 use crate::error::{Error, Result};
 use crate::json::{self, Value};
@@ -62,6 +63,9 @@ pub(super) struct RecordRow {
     /// Where `changing` lies, if it is too large for a row.
     #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
     pub(super) spilled: Option<String>,
+    /// The record of a native grain, without the grain.
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
+    pub(super) native: Option<Value>,
     #[serde(rename = "e", default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) has_embeddings: bool,
 }
@@ -165,7 +169,11 @@ impl<'s> Agent<'s> {
     /// Returns a record without what changes.
     pub(super) fn rest(&self, row: &RecordRow) -> Result<Value> {
         let address: ContentAddress = row.address.parse()?;
-        let grain = self.session.inspect(&address)?.grain()?;
+        let stored = self.session.inspect(&address)?;
+        if let Some(view) = &row.native {
+            return Ok(with_grain(view.clone(), &stored));
+        }
+        let grain = stored.grain()?;
         record_of(&whole_fields(self.session, PROFILE, &address, grain)?)
     }
 
@@ -224,6 +232,16 @@ impl<'s> Agent<'s> {
         })
     }
 
+    /// Returns `true` if any record was purged.
+    pub(super) fn has_purged(&self) -> Result<bool> {
+        let mut has_purged = false;
+        self.rows.each(tables::PURGED, |_, _: bool| {
+            has_purged = true;
+            Ok(())
+        })?;
+        Ok(has_purged)
+    }
+
     /// Returns `true` if a record was purged.
     pub(super) fn is_purged(&self, id: &str) -> Result<bool> {
         Ok(self.rows.get::<bool>(tables::PURGED, id)?.is_some())
@@ -279,6 +297,7 @@ impl RecordRow {
             change_of: record.change_of.clone(),
             changed_by: None,
             spilled: None,
+            native: None,
             has_embeddings: false,
         }
     }

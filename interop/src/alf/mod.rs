@@ -57,7 +57,8 @@
 //!
 //! The modules, in the order in which an archive goes through them: `bundle` (its manifest), `schema` and `survey` (what
 //! is in it, checked), `import` with `record`, `change` and `vectors`, `agent` (what is kept of an agent), `partition` and
-//! `export`, `delta`, `purge`. `names` and `issue` serve all of them.
+//! `export`, `delta`, `purge`. `native`: grains that were not born as
+//! records. `names` and `issue` serve all of them.
 
 mod agent;
 mod bundle;
@@ -67,6 +68,7 @@ mod export;
 mod import;
 mod issue;
 mod names;
+mod native;
 mod partition;
 mod purge;
 mod record;

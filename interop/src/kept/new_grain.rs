@@ -13,7 +13,9 @@ const FLAG_BYTE: usize = 1;
 /// An encoded grain with the values that are stored beside it.
 #[derive(Debug)]
 pub(crate) struct NewGrain {
-    blob: Blob,
+    address: ContentAddress,
+    offer: Offer,
+    size_bytes: usize,
     spilled: Vec<Spilled>,
 }
 
@@ -25,7 +27,18 @@ impl NewGrain {
     pub(crate) fn new(profile: Profile, fields: Map, least: Sensitivity) -> Result<Self> {
         let grain = Grain::from_fields(fields)?;
         let (blob, spilled) = spill::encoded(profile, grain)?;
-        Ok(Self { blob: with_sensitivity(blob, least), spilled })
+        let blob = with_sensitivity(blob, least);
+        let (address, size_bytes) = (blob.address(), blob.bytes().len());
+        Ok(Self { address, offer: Offer::Blob(blob.into_bytes()), size_bytes, spilled })
+    }
+
+    /// A grain of which somebody else has made the bytes.
+    pub(crate) fn given(offer: Offer, address: ContentAddress) -> Self {
+        let size_bytes = match &offer {
+            Offer::Blob(bytes) | Offer::Signed(bytes) => bytes.len(),
+            _ => 0,
+        };
+        Self { address, offer, size_bytes, spilled: Vec::new() }
     }
 
     /// Adds to fields that the grain takes the place of another, and why.
@@ -36,17 +49,17 @@ impl NewGrain {
     }
 
     pub(crate) fn address(&self) -> ContentAddress {
-        self.blob.address()
+        self.address
     }
 
     /// The size of its bytes.
     pub(crate) fn size_bytes(&self) -> usize {
-        self.blob.bytes().len()
+        self.size_bytes
     }
 
     /// The grain as it is given to the store. What was spilled is stored after it: [`NewGrain::store_spilled`].
     pub(crate) fn offer(&self) -> Offer {
-        Offer::Blob(self.blob.bytes().to_vec())
+        self.offer.clone()
     }
 
     /// Stores the values that did not fit into the grain, which is stored; they are erased with it.
@@ -55,7 +68,7 @@ impl NewGrain {
     /// Those of [`Session::put_side_blob`].
     pub(crate) fn store_spilled(&mut self, session: &Session) -> Result<()> {
         for spilled in self.spilled.drain(..) {
-            session.put_side_blob(spilled.bytes, Owner::Grain(self.blob.address()))?;
+            session.put_side_blob(spilled.bytes, Owner::Grain(self.address))?;
         }
         Ok(())
     }

@@ -124,7 +124,7 @@ impl Made {
     }
 }
 
-fn days(label: &str) -> (String, String) {
+pub(crate) fn days(label: &str) -> (String, String) {
     let (year, quarter) = label.split_once("-Q").unwrap();
     let [from, to] =
         [["01-01", "03-31"], ["04-01", "06-30"], ["07-01", "09-30"], ["10-01", "12-31"]]

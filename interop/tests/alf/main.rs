@@ -12,6 +12,7 @@ mod examples;
 mod hostile;
 mod kit;
 mod locks;
+mod native;
 mod purge;
 mod round_trip;
 mod scale;

@@ -1,8 +1,9 @@
 //! Export (ALF 6.1): all of an agent as an archive.
 //!
-//! `partitions`: records by time; those of sealed partitions are the same bytes each time. `manifest`: what the archive
+//! `adopt`: grains that were not born as records. `partitions`: records by time; those of sealed partitions are the same bytes each time. `manifest`: what the archive
 //! says of itself. `entry`: what is written, with its hash.
 
+mod adopt;
 mod entry;
 mod manifest;
 mod partitions;
@@ -45,6 +46,9 @@ pub struct ExportOptions {
     /// True to keep the bytes of sealed partitions, so that they are the same in the next export. They are kept in the
     /// store, once more than the records.
     pub remember_sealed: bool,
+    /// True to export grains too that were not born as memory records, of all namespaces and in any state: each record
+    /// carries its grain. An agent with an id and a name that the store does not have is made then.
+    pub native: bool,
 }
 
 impl Default for ExportOptions {
@@ -54,6 +58,7 @@ impl Default for ExportOptions {
             agent_name: None,
             granularity: Granularity::default(),
             remember_sealed: true,
+            native: false,
         }
     }
 }
@@ -109,7 +114,13 @@ pub fn export(
     monitor: &Monitor<'_>,
 ) -> Result<ExportReport> {
     let _writing = agent::exclusive();
-    let agent = chosen(session, options.agent_id.as_deref())?;
+    let agent = match (&options.agent_id, &options.agent_name) {
+        (Some(id), Some(name)) if options.native => adopt::enrolled(session, id, name)?,
+        _ => chosen(session, options.agent_id.as_deref())?,
+    };
+    if options.native {
+        adopt::adopt(&agent, monitor)?;
+    }
     if !session.store().is_read_only() {
         follow_store(&agent)?;
     }

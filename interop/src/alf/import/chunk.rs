@@ -11,6 +11,7 @@ use crate::alf::agent::{Agent, Change, RecordRow};
 use crate::alf::names::PROFILE;
 use crate::alf::record::{Record, sensitivity_of, status_of};
 use crate::error::{Error, Result};
+use crate::json::Value;
 use crate::kept::NewGrain;
 
 /// Most records of a chunk.
@@ -32,6 +33,8 @@ pub(in super::super) struct Waiting {
     pub(in super::super) fields: Map,
     pub(in super::super) grain: NewGrain,
     pub(in super::super) grain_type: u8,
+    /// The record, if it carries its grain.
+    pub(in super::super) native: Option<Value>,
     /// The grain whose place it takes.
     pub(in super::super) old: Option<ContentAddress>,
     /// A grain of another type, which is taken back instead.
@@ -221,14 +224,14 @@ fn store_grains(session: &Session, waiting: Vec<Waiting>) -> Result<Vec<Stored>>
         Err(error) if is_of_all(&error) => return Err(error.into()),
         // One of them is refused: which one, each tells by itself.
         Err(_) => {
-            for one in plain {
-                let result = put_alone(session, &one);
+            for mut one in plain {
+                let result = put_alone(session, &mut one);
                 done.push((one, result, false));
             }
         }
     }
-    for one in retiring {
-        let result = retire(session, &one).and_then(|()| put_alone(session, &one));
+    for mut one in retiring {
+        let result = retire(session, &one).and_then(|()| put_alone(session, &mut one));
         done.push((one, result, false));
     }
     done.extend(store_successors(session, successors));
@@ -240,14 +243,25 @@ fn is_of_all(error: &grainstore::Error) -> bool {
     matches!(error.kind(), ErrorKind::Io | ErrorKind::ReadOnly | ErrorKind::Busy)
 }
 
-/// Stores a grain with its vectors, or without them if they are what is refused.
-fn put_alone(session: &Session, one: &Waiting) -> Result<()> {
+/// Stores a grain with its vectors, or without them if they are what is refused. In the place of a grain that a record
+/// carries, and that would take the place of one that is not there, stands one that says what the record says.
+fn put_alone(session: &Session, one: &mut Waiting) -> Result<()> {
     let with_vectors = one.grain.offer().with_vectors(one.vectors.clone());
     match session.put(with_vectors) {
         Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::SupersedeRequired && one.native.is_some() => {
+            put_mapped(session, one)
+        }
         Err(_) if !one.vectors.is_empty() => Ok(session.put(one.grain.offer()).map(drop)?),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Stores a grain that says what the record says, and takes nobody's place.
+fn put_mapped(session: &Session, one: &mut Waiting) -> Result<()> {
+    one.grain = NewGrain::new(PROFILE, one.fields.clone(), sensitivity_of(&one.fields))?;
+    one.native = None;
+    Ok(session.put(one.grain.offer()).map(drop)?)
 }
 
 /// Takes a grain of another type back, which its policy may refuse.
@@ -293,18 +307,7 @@ fn settle(session: &Session, one: &mut Waiting) -> (Result<()>, bool) {
     if taken_by == Some(one.grain.address()) {
         return (Ok(()), false);
     }
-    let put = || -> Result<NewGrain> {
-        let grain = NewGrain::new(PROFILE, one.fields.clone(), sensitivity_of(&one.fields))?;
-        session.put(grain.offer())?;
-        Ok(grain)
-    };
-    match put() {
-        Ok(grain) => {
-            one.grain = grain;
-            (Ok(()), true)
-        }
-        Err(error) => (Err(error), true),
-    }
+    (put_mapped(session, one), true)
 }
 
 /// Stores what lies beside the grain of a record, and adds its row.
@@ -314,7 +317,8 @@ fn finish_record(agent: &Agent<'_>, one: &mut Waiting, changes: &mut Vec<RowChan
     if one.record.status() == "deleted" {
         retract(agent.session, &address)?;
     }
-    let row = RecordRow::new(&address, &one.record, one.grain_type);
+    let native = one.native.take();
+    let row = RecordRow { native, ..RecordRow::new(&address, &one.record, one.grain_type) };
     changes.push(agent.row_change(&one.record.id, &row)?);
     if let Some((id, row)) = &one.changed {
         changes.push(agent.row_change(id, row)?);

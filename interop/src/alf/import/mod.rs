@@ -1,10 +1,11 @@
 //! Import (ALF 6.2): the whole archive is checked before anything is written; then documents, files and records are.
 //!
-//! `report`: what came of it. `layers`: documents and files. `records`: which records are new, which changed.
+//! `report`: what came of it. `layers`: documents and files. `records`: the lines. `known`: new records, changed ones.
 //! `chunk`: records that are written together. `follow`: what the store itself did to records since. `sealed`: partitions whose bytes must not change.
 
 mod chunk;
 mod follow;
+mod known;
 mod layers;
 mod records;
 mod report;

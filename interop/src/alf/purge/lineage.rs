@@ -12,7 +12,11 @@ const MAX_VERSIONS: usize = 100_000;
 
 /// Returns the addresses of all versions of a record, the newest first.
 pub(super) fn lineage(session: &Session, id: &str, row: &RecordRow) -> Result<Vec<ContentAddress>> {
-    let mut next = Some(row.address.parse::<ContentAddress>()?);
+    let address = row.address.parse::<ContentAddress>()?;
+    if row.native.is_some() {
+        return Ok(vec![address]);
+    }
+    let mut next = Some(address);
     let mut versions = Vec::new();
     while let Some(address) = next.take().filter(|_| versions.len() < MAX_VERSIONS) {
         let Ok(stored) = session.inspect(&address) else { break };

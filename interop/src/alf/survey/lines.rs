@@ -250,9 +250,10 @@ impl Survey {
                 twice.insert(*one);
             }
         }
-        for id in twice {
-            let id = uuid_text(id);
+        for id in &twice {
+            let id = uuid_text(*id);
             self.warn(&Place::entry("memory"), format!("two records have the id {id}"));
         }
+        self.twice = twice;
     }
 }

@@ -42,6 +42,8 @@ pub(super) struct Survey {
     pub(super) lines: Vec<u64>,
     /// Ids of the records, in order once all are read.
     pub(super) ids: Vec<u128>,
+    /// Ids that two records have.
+    pub(super) twice: BTreeSet<u128>,
     links: Vec<links::Link>,
     pub(super) artifacts: Artifacts,
     /// Capabilities that need something of the host.

@@ -1,0 +1,328 @@
+//! A record on its way into the store: as a new grain, as the successor of one, or as a change of its row.
+
+use grainstore::ContentAddress;
+
+use super::chunk::{SUPERSESSION, Waiting, WaitingRow};
+use super::records::At;
+use super::{ImportReport, Importer};
+use crate::alf::agent::{Change, RecordRow};
+use crate::alf::change::change_record;
+use crate::alf::issue::Place;
+use crate::alf::names::{PROFILE, tables};
+use crate::alf::native::{Carried, carried, without_grain};
+use crate::alf::partition::labels_of;
+use crate::alf::record::{
+    Record, digest_of, fields_of, grain_type_of, joined_record, sensitivity_of, status_of,
+    uuid_number,
+};
+use crate::alf::survey::Survey;
+use crate::alf::vectors::references;
+use crate::error::Result;
+use crate::json::{self, Value, equal};
+use crate::kept::NewGrain;
+
+/// Why a grain takes the place of another of the same record.
+const UPDATE: &str = "alf update";
+/// Most bytes of the record of a native grain that is kept as it is.
+const MAX_VIEW_BYTES: usize = 256 << 10;
+
+/// The grain whose place a record takes, its type, and why.
+type Former<'w> = Option<((ContentAddress, u8), &'w str)>;
+
+impl Importer<'_, '_> {
+    /// Takes a record that the store does not have.
+    pub(super) fn take_new(
+        &mut self,
+        record: Record,
+        filled_rest: Option<&Value>,
+        survey: &Survey,
+        at: At<'_>,
+        report: &mut ImportReport,
+    ) -> Result<()> {
+        let mut old = None;
+        if let Some(target) = &record.supersedes
+            && *target != record.id
+        {
+            let coming = uuid_number(target).filter(|number| survey.has(*number));
+            if !at.is_last_round {
+                old = self.newest_of(target)?;
+            }
+            if let (None, Some(coming), false) = (&old, coming, at.is_last_round) {
+                self.deferred.insert(at.key, (record.number, coming));
+                return Ok(());
+            }
+            if coming.is_some() && at.is_last_round {
+                let message =
+                    "the record it supersedes is not taken, or supersedes it: it is kept as text";
+                report.warn(&at.place, message);
+            }
+        }
+        self.queue(
+            record,
+            filled_rest,
+            (Change::Created, Change::Created),
+            old.map(|old| (old, SUPERSESSION)),
+            at,
+            report,
+        )
+    }
+
+    /// Returns the grain that a record is in now, and its type, of one that is stored or waits to be.
+    fn newest_of(&self, id: &str) -> Result<Option<(ContentAddress, u8)>> {
+        let waiting = uuid_number(id).and_then(|number| self.chunk.get(number));
+        if let Some(waiting) = waiting {
+            return Ok(Some((waiting.grain.address(), waiting.grain_type)));
+        }
+        let Some(row) = self.agent.row(id)? else { return Ok(None) };
+        let newest = self.agent.newest(row)?;
+        Ok(Some((newest.address.parse()?, newest.grain_type)))
+    }
+
+    /// The row of the record that another is a change of, which says so.
+    fn changed_row(&self, record: &Record) -> Result<Option<(String, RecordRow)>> {
+        let Some(target) = &record.change_of else { return Ok(None) };
+        let Some(row) = self.agent.row(target)? else { return Ok(None) };
+        Ok(Some((target.clone(), RecordRow { changed_by: Some(record.id.clone()), ..row })))
+    }
+
+    /// Takes a record that the store has in another form.
+    pub(super) fn take_known(
+        &mut self,
+        row: RecordRow,
+        record: Record,
+        filled_rest: Option<&Value>,
+        at: At<'_>,
+        report: &mut ImportReport,
+    ) -> Result<()> {
+        let (rest, changing) = (self.agent.rest(&row)?, self.agent.changing(&row)?);
+        let is_same = equal(&rest, &record.rest);
+        if is_same && equal(&changing, &record.changing) {
+            report.records.unchanged += 1;
+            return Ok(());
+        }
+        let [was, is] = [status_of(&changing), record.status()].map(str::to_owned);
+        let is_ended = |status: &str| matches!(status, "deleted" | "archived");
+        if labels_of(row.created_ms).iter().any(|label| self.sealed.contains(label)) {
+            let stays = was == is || !(is_ended(&is) || is_ended(&was));
+            if is_same && stays {
+                return self.update_row(row, &rest, &record, (&was, Change::Updated), at);
+            }
+            return self.change_sealed(row, &record, &is, at, report);
+        }
+        self.touched.extend(labels_of(row.created_ms));
+        if is_same && !(was == "deleted" && is != "deleted") {
+            let change = if is == "deleted" { Change::Deleted } else { Change::Updated };
+            return self.update_row(row, &rest, &record, (&was, change), at);
+        }
+        let newest = self.agent.newest(row)?;
+        let old = (newest.address.parse()?, newest.grain_type);
+        let change = if is == "deleted" { Change::Deleted } else { Change::Updated };
+        self.queue(record, filled_rest, (change, change), Some((old, UPDATE)), at, report)
+    }
+
+    /// Writes what changes of a record without making it another.
+    fn update_row(
+        &mut self,
+        row: RecordRow,
+        rest: &Value,
+        record: &Record,
+        (was, change): (&str, Change),
+        at: At<'_>,
+    ) -> Result<()> {
+        let old = self.agent.changing(&row)?;
+        let embeddings = record.changing.get("embeddings");
+        let vectors = match old.get("embeddings") == embeddings {
+            true => Vec::new(),
+            false => self.spaces.vectors(embeddings).0,
+        };
+        let change = if was == "deleted" { Change::Updated } else { change };
+        let whole = joined_record(rest.clone(), &record.changing);
+        let (digest, changing) = (digest_of(&whole), record.changing.clone());
+        let row = RecordRow { digest, changing, ..row };
+        let (id, at) = (record.id.clone(), at.place.to_string());
+        self.chunk.add_row(WaitingRow { id, row, change, vectors, at });
+        Ok(())
+    }
+
+    /// A record whose partition is sealed is changed by a record of its own.
+    fn change_sealed(
+        &mut self,
+        row: RecordRow,
+        record: &Record,
+        status: &str,
+        at: At<'_>,
+        report: &mut ImportReport,
+    ) -> Result<()> {
+        let is_ended = matches!(status, "deleted" | "archived");
+        let status = if is_ended { status } else { "active" };
+        let change = change_record(&record.whole(), status, self.now);
+        let newest = self.agent.newest(row)?;
+        let now = self.agent.record(&newest)?;
+        let said = |value: &Value, name: &str| value.get(name).cloned().unwrap_or_default();
+        let is_there = newest.change_of.is_some()
+            && said(&now, "content") == said(&change, "content")
+            && said(&now, "status") == said(&change, "status");
+        let Some(change) = Record::of(change).filter(|_| !is_there) else {
+            report.records.unchanged += 1;
+            return Ok(());
+        };
+        let old = (newest.address.parse()?, newest.grain_type);
+        let counted = if status == "deleted" { Change::Deleted } else { Change::Updated };
+        let changes = (Change::Created, counted);
+        self.queue(change, None, changes, Some((old, SUPERSESSION)), at, report)
+    }
+
+    /// Makes the grain of a record, and adds it to the chunk.
+    fn queue(
+        &mut self,
+        record: Record,
+        filled_rest: Option<&Value>,
+        (change, counted): (Change, Change),
+        old: Former<'_>,
+        at: At<'_>,
+        report: &mut ImportReport,
+    ) -> Result<()> {
+        let made = self.made(&record, filled_rest, old);
+        let made = match made {
+            Ok(made) => made,
+            Err(error) => {
+                report.fail(&at.place, &error);
+                return Ok(());
+            }
+        };
+        if made.retired.is_some() {
+            // What is taken back has to be stored.
+            self.flush(report)?;
+        }
+        let (vectors, unused) = self.spaces.vectors(record.changing.get("embeddings"));
+        report.unsearchable_embeddings += unused;
+        let changed = self.changed_row(&record)?;
+        self.chunk.add(Waiting {
+            record,
+            change,
+            counted,
+            fields: made.fields,
+            grain: made.grain,
+            grain_type: made.grain_type,
+            native: made.native,
+            old: made.old,
+            retired: made.retired,
+            vectors,
+            changed,
+            at: at.place.to_string(),
+        });
+        Ok(())
+    }
+
+    /// The grain of a record: the one that it carries, or one that says what it says.
+    fn made(&self, record: &Record, filled_rest: Option<&Value>, old: Former<'_>) -> Result<Made> {
+        let filled = filled_rest.unwrap_or(&record.rest);
+        let mut fields = fields_of(&record.rest, filled, &self.principals)?;
+        if let Some(references) = references(&record.id, record.changing.get("embeddings")) {
+            fields.insert("embedding_refs".to_owned(), references);
+        }
+        if let Some(carried) = carried(&record.rest)?
+            && let Some(view) = small(without_grain(record.rest.clone()))
+        {
+            return Ok(Made::carrying(carried, view, fields, old));
+        }
+        let grain_type = grain_type_of(filled).byte();
+        let (old, retired) = match old {
+            Some(((old, of_type), why)) if of_type == grain_type => (Some((old, why)), None),
+            Some(((old, _), _)) => (None, Some(old)),
+            None => (None, None),
+        };
+        let whole = match &old {
+            Some((old, why)) => NewGrain::succeeding(fields.clone(), old, why),
+            None => fields.clone(),
+        };
+        let grain = NewGrain::new(PROFILE, whole, sensitivity_of(&fields))?;
+        let old = old.map(|(old, _)| old);
+        Ok(Made { grain, grain_type, fields, native: None, old, retired })
+    }
+
+    /// Deletes the records that an archive does not have.
+    pub(in super::super) fn delete_absent(
+        &mut self,
+        survey: &Survey,
+        report: &mut ImportReport,
+    ) -> Result<()> {
+        let mut absent = Vec::new();
+        self.agent.rows.each(tables::RECORDS, |id, row: RecordRow| {
+            let is_absent = uuid_number(id).is_none_or(|number| !survey.has(number));
+            let is_change = row.change_of.is_some() || row.changed_by.is_some();
+            if is_absent && !is_change && status_of(&row.changing) != "deleted" {
+                absent.push(id.to_owned());
+            }
+            Ok(())
+        })?;
+        absent.sort_unstable();
+        for id in absent {
+            self.set_status(&id, "deleted", report)?;
+        }
+        self.flush(report)
+    }
+
+    /// Gives a record of the store another status.
+    pub(super) fn set_status(
+        &mut self,
+        id: &str,
+        status: &str,
+        report: &mut ImportReport,
+    ) -> Result<()> {
+        let Some(row) = self.agent.row(id)? else { return Ok(()) };
+        let mut record = self.agent.record(&row)?;
+        json::set(&mut record, "status", Value::from(status));
+        let Some(record) = Record::of(record) else { return Ok(()) };
+        let place = Place::entry("memory");
+        let at = At { place, key: (0, 0), is_last_round: true };
+        self.take_known(row, record, None, at, report)?;
+        match self.chunk.is_full() {
+            true => self.flush(report),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The grain of a record.
+struct Made {
+    grain: NewGrain,
+    grain_type: u8,
+    /// The fields of one that says what the record says.
+    fields: grainstore::format::Map,
+    /// The record, if it carries its grain.
+    native: Option<Value>,
+    /// The grain whose place it takes.
+    old: Option<ContentAddress>,
+    /// The grain of another type that is taken back for it.
+    retired: Option<ContentAddress>,
+}
+
+impl Made {
+    /// A grain that is stored byte for byte. It takes the place of what it derives from itself.
+    fn carrying(
+        carried: Carried,
+        view: Value,
+        fields: grainstore::format::Map,
+        old: Former<'_>,
+    ) -> Self {
+        let Carried { offer, address, grain } = carried;
+        let old = old.map(|((old, _), _)| old).filter(|old| {
+            let old = old.to_string();
+            grain.texts("derived_from").any(|parent| parent == old)
+        });
+        Self {
+            grain: NewGrain::given(offer, address),
+            grain_type: grain.grain_type().byte(),
+            fields,
+            native: Some(view),
+            old,
+            retired: None,
+        }
+    }
+}
+
+/// A value that fits into a row.
+fn small(view: Value) -> Option<Value> {
+    (json::line(&view).len() <= MAX_VIEW_BYTES).then_some(view)
+}

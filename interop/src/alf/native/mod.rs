@@ -1,0 +1,16 @@
+//! Grains that were not born as memory records of ALF, as records, and as the same grains again.
+//!
+//! `text`: what a grain says, in words. `view`: a grain as a record, which carries the grain itself. `carried`: the grain
+//! of such a record, if nobody changed the record since.
+
+mod carried;
+#[cfg(test)]
+mod tests;
+mod text;
+mod view;
+
+pub(super) use carried::{Carried, carried, with_grain, without_grain};
+pub(super) use view::{is_native, native_id, view_of};
+
+/// The format that `raw_source_format` names.
+const FORMAT: &str = "oms.grain.v1";

@@ -1,0 +1,132 @@
+//! Grains that were not born as memory records leave as records, and come back as the same grains.
+
+use grainstore::VerificationStatus::Retracted;
+use grainstore::cal::{Query, Visibility};
+use grainstore::format::{SigningKey, sign};
+use grainstore::prelude::*;
+use grainstore_interop::Monitor;
+use grainstore_interop::alf::{self, ExportOptions};
+use grainstore_interop::archive::Limits;
+use serde_json::json;
+
+use crate::kit::*;
+use crate::round_trip::assert_same;
+
+fn grain(members: &str) -> Grain {
+    Grain::from_json(&format!(r#"{{{members}, "created_at": "2026-07-15T10:00:00Z"}}"#)).unwrap()
+}
+
+/// A store with grains of all kinds: superseded, retracted, signed, related.
+fn grown() -> World {
+    let world = World::new();
+    let session = &world.session;
+    let likes = |drink: &str| {
+        grain(&format!(
+            r#""type": "belief", "subject": "ann", "relation": "mg:prefers", "object": "{drink}",
+            "confidence": 0.5, "namespace": "work", "structural_tags": ["a"], "user_id": "ann""#
+        ))
+    };
+    let tea = session.put(likes("tea")).unwrap().address();
+    session.supersede(&tea, likes("coffee"), Some("she said so")).unwrap();
+    let mistake =
+        session.put(grain(r#""type": "event", "content": "a mistake""#)).unwrap().address();
+    session.set_verification(&mistake, Retracted, "wrong", None).unwrap();
+    for members in [
+        r#""type": "workflow", "trigger": "ship it", "steps": ["test", "push"]"#,
+        r#""type": "goal", "description": "win", "goal_state": "active""#,
+        r#""type": "observation", "observer_id": "eye", "observer_type": "camera", "subject": "a", "relation": "b", "object": "c""#,
+        r#""type": "state", "context": {"a": [1.5, "é"]}, "timestamp_ms": "2026-07-14T10:00:00.5Z""#,
+        &format!(
+            r#""type": "event", "content": "related", "related_to": [{{"hash": "{tea}", "relation_type": "elaborates"}}]"#
+        ),
+    ] {
+        session.put(grain(members)).unwrap();
+    }
+    let key = SigningKey::ed25519_from_seed(&[7; 32]);
+    let signed =
+        EventBuilder::new(session.now(), "signed").author_did(key.did().as_str()).build().unwrap();
+    let blob = signed.encode(Default::default()).unwrap();
+    session.put(sign(blob.bytes(), &key, None).unwrap()).unwrap();
+    world
+}
+
+fn export(world: &World) -> Read {
+    let path = world.dir.path().join("out.alf");
+    let options = ExportOptions {
+        agent_id: Some(AGENT.to_owned()),
+        agent_name: Some("Ada".to_owned()),
+        native: true,
+        ..ExportOptions::default()
+    };
+    alf::export(&world.session, &path, &options, &Monitor::default()).unwrap();
+    let found = alf::validate(&path, Limits::default(), &Monitor::default()).unwrap();
+    assert!(found.valid, "{found:?}");
+    read(&path)
+}
+
+/// The addresses of the grains that are no documents, with whether each is current.
+fn addresses(world: &World) -> Vec<(ContentAddress, bool)> {
+    let all = Query::default().seeing(Visibility::EVERYTHING);
+    let found = world.session.query(&all, &PageOptions::first(100)).unwrap().results;
+    let own = found.iter().filter(|row| {
+        let context = row.grain.map("context");
+        !context.is_some_and(|context| context.keys().any(|key| key.starts_with("alf:")))
+    });
+    let mut own: Vec<_> = own.map(|row| (row.content_address, row.state.is_current())).collect();
+    own.sort_unstable();
+    own
+}
+
+#[test]
+fn native_grains_come_back_byte_for_byte_with_signature_and_lineage() {
+    let one = grown();
+    let out = export(&one);
+    assert_eq!(out.records.len(), 9);
+    let coffee =
+        out.records.values().find(|record| record["content"] == "ann mg:prefers coffee").unwrap();
+    let tea = &out.records[coffee["supersedes"].as_str().unwrap()];
+    assert_eq!((&tea["status"], &tea["memory_type"]), (&json!("superseded"), &json!("preference")));
+    let related = out.records.values().find(|record| record["content"] == "related").unwrap();
+    assert_eq!(related["related_records"], json!([{"id": tea["id"], "relation": "elaborates_on"}]));
+    let other = World::new();
+    other.import(&one.dir.path().join("out.alf"));
+    assert_eq!(addresses(&one), addresses(&other));
+    for (address, _) in addresses(&one) {
+        let [one, other] = [&one, &other].map(|world| world.session.get(&address).unwrap());
+        assert_eq!(
+            one.envelope.map(|envelope| envelope.into_bytes()),
+            other.envelope.map(|envelope| envelope.into_bytes())
+        );
+    }
+    for grains in ["beliefs", "events", "goals"] {
+        assert_eq!(one.assembled(grains), other.assembled(grains));
+    }
+    assert_same(&out, &export(&one));
+    assert_same(&out, &export(&other));
+    one.verify();
+    other.verify();
+}
+
+#[test]
+fn a_record_of_a_native_grain_that_somebody_changed_takes_its_place() {
+    let world = grown();
+    let out = export(&world);
+    let goal = out.records.values().find(|record| record["content"] == "win").unwrap();
+    let coffee =
+        out.records.values().find(|record| record["content"] == "ann mg:prefers coffee").unwrap();
+    let changed = [
+        with(goal.clone(), json!({"content": "win twice"})),
+        with(coffee.clone(), json!({"content": "tea again"})),
+    ];
+    world.import_made(&Made::of(vec![("2026-Q3", changed.to_vec())]));
+    let after = export(&world);
+    for changed in changed {
+        assert_eq!(after.records[changed["id"].as_str().unwrap()]["content"], changed["content"]);
+    }
+    let text = [world.assembled("beliefs"), world.assembled("goals")].concat();
+    assert!(
+        text.contains("tea again") && text.contains("win twice") && !text.contains("coffee"),
+        "{text}"
+    );
+    world.verify();
+}

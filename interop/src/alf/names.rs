@@ -56,6 +56,8 @@ pub(super) static LAYERS: [Layer; 4] = [IDENTITY, PRINCIPALS, CREDENTIALS, ATTAC
 
 /// The layer of the manifest.
 pub(super) const MANIFEST_LAYER: &str = "manifest";
+/// The member of a delta with what the manifest of the agent says now.
+pub(super) const MANIFEST_MEMBER: &str = "x_manifest";
 /// The layer that lists files: raw sources, artifacts, entries that are not known.
 pub(super) const FILES_LAYER: &str = "files";
 /// The layer that lists partitions whose bytes must not change any more.

@@ -39,7 +39,8 @@ pub(crate) struct Document {
     pub(crate) value: json::Value,
     pub(crate) created_at: EpochMs,
     pub(crate) sensitivity: Sensitivity,
-    /// Fields of its grain beyond those that every document has; tags and entries of `context` are added to those.
+    /// Fields of its grain beyond those that every document has; tags and entries of `context` are added to those. With
+    /// `recall_priority` `cold` its value lies beside the grain, and no search finds it.
     pub(crate) fields: Map,
 }
 
@@ -245,7 +246,11 @@ impl<'s> Documents<'s> {
             Some(old) => NewGrain::succeeding(fields, old, "a newer version"),
             None => fields,
         };
-        NewGrain::new(self.profile, fields, document.sensitivity)
+        let is_cold = fields.get("recall_priority").and_then(Value::as_str) == Some("cold");
+        match is_cold {
+            true => NewGrain::with_beside(self.profile, fields, document.sensitivity, "json"),
+            false => NewGrain::new(self.profile, fields, document.sensitivity),
+        }
     }
 }
 

@@ -151,7 +151,10 @@ impl<'s> Files<'s> {
             value,
             created_at,
             sensitivity: Sensitivity::Internal,
-            fields: Map::from([("recall_priority".to_owned(), Value::from("cold"))]),
+            fields: match layer {
+                ANCHOR_LAYER => Map::new(),
+                _ => Map::from([("recall_priority".to_owned(), Value::from("cold"))]),
+            },
         }
     }
 

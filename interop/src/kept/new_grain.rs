@@ -25,8 +25,30 @@ impl NewGrain {
     /// # Errors
     /// Those of [`Grain::from_fields`]; `ERR_TOO_LARGE` for a grain that no spill makes small enough.
     pub(crate) fn new(profile: Profile, fields: Map, least: Sensitivity) -> Result<Self> {
-        let grain = Grain::from_fields(fields)?;
-        let (blob, spilled) = spill::encoded(profile, grain)?;
+        Self::of(profile, (Grain::from_fields(fields)?, Vec::new()), least)
+    }
+
+    /// Encodes fields like [`NewGrain::new`], with an entry of `context` beside the grain, so that no index has it.
+    ///
+    /// # Errors
+    /// As [`NewGrain::new`].
+    pub(crate) fn with_beside(
+        profile: Profile,
+        fields: Map,
+        least: Sensitivity,
+        entry: &str,
+    ) -> Result<Self> {
+        let taken = spill::taken(profile, Grain::from_fields(fields)?, entry)?;
+        Self::of(profile, taken, least)
+    }
+
+    fn of(
+        profile: Profile,
+        (grain, mut spilled): (Grain, Vec<Spilled>),
+        least: Sensitivity,
+    ) -> Result<Self> {
+        let (blob, more) = spill::encoded(profile, grain)?;
+        spilled.extend(more);
         let blob = with_sensitivity(blob, least);
         let (address, size_bytes) = (blob.address(), blob.bytes().len());
         Ok(Self { address, offer: Offer::Blob(blob.into_bytes()), size_bytes, spilled })

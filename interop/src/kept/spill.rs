@@ -56,6 +56,26 @@ pub(super) fn encoded(profile: Profile, grain: Grain) -> Result<(Blob, Vec<Spill
     }
 }
 
+/// Takes an entry of `context` out of a grain, whatever its size: nothing of it is in an index then.
+///
+/// # Errors
+/// Those of [`Grain::from_fields`].
+pub(super) fn taken(profile: Profile, grain: Grain, name: &str) -> Result<(Grain, Vec<Spilled>)> {
+    let mut fields = grain.into_fields();
+    let key = profile.key(name);
+    let entry = match fields.get_mut("context") {
+        Some(Value::Map(context)) => context.remove(&key),
+        _ => None,
+    };
+    let text = entry.as_ref().and_then(Value::as_str).map(str::to_owned);
+    let spilled = text.map(|text| {
+        let bytes = text.into_bytes();
+        note(profile, &mut fields, &key, &bytes);
+        Spilled { bytes }
+    });
+    Ok((Grain::from_fields(fields)?, spilled.into_iter().collect()))
+}
+
 /// Takes the largest value out of the fields; `None` if none is large.
 fn spill_largest(profile: Profile, grain_type: GrainType, fields: &mut Map) -> Option<Spilled> {
     let context = fields.get("context").and_then(Value::as_map);

@@ -39,6 +39,7 @@ fn twins() -> [World; 2] {
 fn later() -> Made {
     let mut made = rich();
     made.manifest["created_at"] = json!("2026-08-10T00:00:00Z");
+    made.manifest["agent"]["name"] = json!("Ada the second");
     for (_, records) in &mut made.partitions {
         for record in records {
             let changed = match record["id"]

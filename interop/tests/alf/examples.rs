@@ -58,7 +58,7 @@ fn from_the_future(value: &mut Value) {
             for (name, value) in members.iter_mut() {
                 match value {
                     Value::String(word) if LISTED.contains(&name.as_str()) => {
-                        *word = "of-the-future".into()
+                        *word = "of-the-future".into();
                     }
                     // The members of these have names that the standard does not know either.
                     _ if ["neural_matrix", "scores", "custom_blocks"].contains(&name.as_str()) => {}

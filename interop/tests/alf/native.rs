@@ -94,8 +94,8 @@ fn native_grains_come_back_byte_for_byte_with_signature_and_lineage() {
     for (address, _) in addresses(&one) {
         let [one, other] = [&one, &other].map(|world| world.session.get(&address).unwrap());
         assert_eq!(
-            one.envelope.map(|envelope| envelope.into_bytes()),
-            other.envelope.map(|envelope| envelope.into_bytes())
+            one.envelope.map(grainstore::format::Envelope::into_bytes),
+            other.envelope.map(grainstore::format::Envelope::into_bytes)
         );
     }
     for grains in ["beliefs", "events", "goals"] {

@@ -84,7 +84,12 @@ fn a_purged_record_is_nowhere_any_more_and_does_not_come_back() {
     assert_eq!(done.partitions_affected, ["memory/partitions/2026-Q2.jsonl"]);
     assert_eq!(
         done.raw_files_affected,
-        ["artifacts/a.csv", "raw/openclaw/log.jsonl", "raw/openclaw/memory/secret.md"]
+        [
+            "artifacts/a.csv",
+            "memory/embeddings/vectors.bin",
+            "raw/openclaw/log.jsonl",
+            "raw/openclaw/memory/secret.md"
+        ]
     );
     assert_eq!(done.records_with_copies, [id(60)]);
     assert_eq!((tried.records_removed, &tried.raw_files_affected), (1, &done.raw_files_affected));
@@ -197,7 +202,7 @@ fn what_is_remembered_of_a_person_goes_with_its_copies() {
     let scope = PurgeScope::User(PERSON.to_owned());
     let done = alf::purge(&world.session, &scope, &options(), &Monitor::default()).unwrap();
     assert_eq!((done.records_removed, done.record_ids), (2, Some(vec![id(2), id(3)])));
-    assert_eq!(done.raw_files_affected.len(), 3);
+    assert_eq!(done.raw_files_affected.len(), 4);
     assert_eq!(world.export().0.records.len(), 8);
 }
 

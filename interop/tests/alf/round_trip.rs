@@ -3,6 +3,7 @@
 use grainstore::cal::{Near, Query};
 use grainstore::{OpenOptions, PageOptions};
 use grainstore_interop::json::{Value, equal};
+use proptest::prelude::*;
 use serde_json::json;
 
 use crate::kit::*;
@@ -158,4 +159,80 @@ fn a_record_of_any_size_comes_back() {
     let (out, _) = world.export();
     assert_same(&read(&world.dir.path().join("in.alf")), &out);
     world.verify();
+}
+
+#[test]
+fn no_search_finds_a_credential() {
+    let world = World::new();
+    world.import_made(&rich());
+    let payload = credential(30)["encrypted_payload"].as_str().unwrap().to_owned();
+    let word = payload
+        .split(|char: char| !char.is_alphanumeric())
+        .max_by_key(|word| word.len())
+        .unwrap()
+        .to_owned();
+    for words in [word.as_str(), "openai", "production", "xchacha20"] {
+        let found = world
+            .session
+            .query(&Query::default().searching(words), &PageOptions::first(9))
+            .unwrap();
+        assert!(found.results.is_empty(), "{words}: {:?}", found.results);
+    }
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<i64>().prop_map(Value::from),
+        (-1e9..1e9).prop_map(Value::from),
+        "[a-c\u{feff}e\u{301}\"\\\\/~🦀]{0,6}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(2, 12, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::btree_map("[a-c~/é]{1,3}", inner, 0..3)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+/// Adds members that are not known to objects of a document, at all levels.
+fn add_members(value: &mut Value, more: &[Value], at: &mut usize) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| add_members(item, more, at)),
+        Value::Object(members) => {
+            let is_open =
+                |name: &str| !["neural_matrix", "scores", "custom_blocks"].contains(&name);
+            let inner = members.iter_mut().filter(|(name, _)| is_open(name));
+            inner.for_each(|(_, value)| add_members(value, more, at));
+            *at += 1;
+            if let Some(one) = more.get(*at % (2 * more.len().max(1))) {
+                members.insert("x_generated".to_owned(), one.clone());
+            }
+        }
+        _ => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn archives_with_anything_in_them_come_back(more in prop::collection::vec(any_json(), 1..6), seed in 0_usize..100) {
+        let mut made = rich();
+        let mut at = seed;
+        for name in ["identity.json", "principals.json", "credentials.json", "attachments.json"] {
+            let mut document: Value = serde_json::from_slice(&made.entries[name]).unwrap();
+            add_members(&mut document, &more, &mut at);
+            made = made.file(name, document.to_string().as_bytes());
+        }
+        for record in made.partitions.iter_mut().flat_map(|(_, records)| records) {
+            add_members(record, &more, &mut at);
+        }
+        add_members(&mut made.manifest["runtime_hints"], &more, &mut at);
+        let world = World::new();
+        world.import_made(&made);
+        let (out, _) = world.export();
+        assert_same(&read(&world.dir.path().join("in.alf")), &out);
+    }
 }

@@ -13,8 +13,8 @@ use crate::alf::agent::{self, Agent, Change};
 use crate::alf::export::{Content, NewEntry, chosen, documents_of, with_checksum, write_entries};
 use crate::alf::import::follow_store;
 use crate::alf::names::{
-    DELTA_ENTRY, DELTA_MANIFEST_ENTRY, IDENTITY, MANIFEST_ENTRY, MANIFEST_LAYER, PRINCIPALS,
-    RUNTIME, VERSION,
+    DELTA_ENTRY, DELTA_MANIFEST_ENTRY, IDENTITY, MANIFEST_ENTRY, MANIFEST_LAYER, MANIFEST_MEMBER,
+    PRINCIPALS, RUNTIME, VERSION,
 };
 use crate::alf::record::uuid_number;
 use crate::archive::ArchiveWriter;
@@ -105,7 +105,7 @@ pub fn export_delta(
     };
     add_lines(&agent, &changes, (&mut entries, &mut inventory), &mut report, monitor)?;
     add_files(&agent, &changes, (&mut entries, &mut inventory), &mut report)?;
-    let manifest = manifest_of(&agent, &inventory, (since, head))?;
+    let manifest = manifest_of(&agent, &changes, &inventory, (since, head))?;
     let (manifest, _) = with_checksum(manifest, &entries);
     for name in [DELTA_MANIFEST_ENTRY, MANIFEST_ENTRY] {
         entries.insert(0, NewEntry::text(name, &manifest));
@@ -273,12 +273,17 @@ fn add_files<'s>(
     Ok(())
 }
 
-fn manifest_of(agent: &Agent<'_>, inventory: &Value, (base, new): (u64, u64)) -> Result<Value> {
+fn manifest_of(
+    agent: &Agent<'_>,
+    changes: &Changes,
+    inventory: &Value,
+    (base, new): (u64, u64),
+) -> Result<Value> {
     let kept = agent.documents.read(MANIFEST_LAYER, None)?.map(|kept| kept.value);
     let about = kept.as_ref().and_then(|manifest| manifest.get("agent"));
     let said = |name: &str| about.and_then(|about| about.get(name)).cloned();
     let now = date_text(agent.session.now()).unwrap_or_default();
-    Ok(json!({
+    let mut manifest = json!({
         "alf_version": VERSION,
         "created_at": now,
         "agent": {
@@ -287,5 +292,9 @@ fn manifest_of(agent: &Agent<'_>, inventory: &Value, (base, new): (u64, u64)) ->
         },
         "sync": {"base_sequence": base, "new_sequence": new, "new_timestamp": now},
         "changes": inventory,
-    }))
+    });
+    if let Some(kept) = kept.filter(|_| changes.layers.contains(MANIFEST_LAYER)) {
+        json::set(&mut manifest, MANIFEST_MEMBER, kept);
+    }
+    Ok(manifest)
 }

@@ -11,8 +11,8 @@ use crate::alf::agent::{Agent, Change};
 use crate::alf::bundle::{Bundle, Kind};
 use crate::alf::issue::Place;
 use crate::alf::names::{
-    ATTACHMENTS, CREDENTIALS, FILES_LAYER, IDENTITY, Layer, MANIFEST_LAYER, PRINCIPALS,
-    namespace_of,
+    ATTACHMENTS, CREDENTIALS, FILES_LAYER, IDENTITY, Layer, MANIFEST_LAYER, MANIFEST_MEMBER,
+    PRINCIPALS, namespace_of,
 };
 use crate::alf::survey::Survey;
 use crate::error::Result;
@@ -41,10 +41,13 @@ pub(in super::super) fn import_layers(
         report.layers.insert(layer.name, counts);
     }
     if bundle.kind == Kind::Snapshot {
-        import.manifest(bundle)?;
+        import.manifest(bundle.manifest.clone(), options.mode, &mut changed)?;
         if options.mode == ImportMode::Mirror {
             import.take_back_absent(survey, report, &mut changed)?;
         }
+    }
+    if let Some(manifest) = bundle.manifest.get(MANIFEST_MEMBER) {
+        import.manifest(manifest.clone(), ImportMode::Mirror, &mut changed)?;
     }
     let counts = import.files(bundle, &mut changed)?;
     if counts != LayerCounts::default() {
@@ -170,12 +173,26 @@ impl LayerImport<'_, '_> {
         Ok(())
     }
 
-    fn manifest(&self, bundle: &Bundle) -> Result<()> {
+    /// Keeps what a manifest says beyond counts and times, unless the store has a newer one.
+    fn manifest(
+        &self,
+        value: Value,
+        mode: ImportMode,
+        changed: &mut Vec<(Change, String)>,
+    ) -> Result<()> {
+        let kept = self.agent.documents.read(MANIFEST_LAYER, None)?.map(|kept| kept.value);
+        let is_older = kept.as_ref().and_then(time_of) > time_of(&value);
+        if mode == ImportMode::Merge && is_older {
+            return Ok(());
+        }
+        if !kept.is_some_and(|kept| equal(&said_once(&kept), &said_once(&value))) {
+            changed.push((Change::Layer, MANIFEST_LAYER.to_owned()));
+        }
         let document = Document {
             layer: MANIFEST_LAYER,
             item: None,
             namespace: namespace_of(&self.agent.id, MANIFEST_LAYER),
-            value: bundle.manifest.clone(),
+            value,
             created_at: self.at,
             sensitivity: Sensitivity::Internal,
             fields: cold(),
@@ -275,6 +292,17 @@ pub(in super::super) fn kept_document(
         sensitivity,
         fields,
     }
+}
+
+/// What a manifest says that an export does not count or time anew.
+fn said_once(manifest: &Value) -> Value {
+    let mut manifest = manifest.clone();
+    if let Value::Object(members) = &mut manifest {
+        for name in ["created_at", "sync", "layers", "checksum", "checksum_scheme"] {
+            members.remove(name);
+        }
+    }
+    manifest
 }
 
 /// Fields of a grain that comes up when it is asked for alone.

@@ -13,7 +13,7 @@ use crate::alf::export::chosen;
 use crate::alf::import::{SealedRow, hash_of_ids, kept_document};
 use crate::alf::names::{
     ATTACHMENTS, DELETED_CONTENT, FILES_LAYER, LAYERS, MANIFEST_LAYER, PARTITIONS_FOLDER,
-    SEALED_LAYER, tables,
+    SEALED_LAYER, VECTORS_ENTRY, tables,
 };
 use crate::alf::partition::{Granularity, Span};
 use crate::error::{Error, Result};
@@ -209,7 +209,11 @@ impl StorePurge<'_, '_> {
         let mut files: Files<'_> = self.agent.files()?;
         let mut found = Vec::new();
         for (name, entry) in files.list() {
-            if own.contains(name) || mentions.are_in(files.reader(entry)?)? {
+            // Of vectors nobody knows whose they are.
+            if name == VECTORS_ENTRY
+                || own.contains(name)
+                || mentions.are_in(files.reader(entry)?)?
+            {
                 found.push(name.clone());
             }
         }

@@ -79,6 +79,8 @@ pub(in super::super) static DELTA_MANIFEST: Shape = Object(&[
     must("agent", Object(&[must("id", Uuid), may("source_runtime", Text)])),
     must("sync", Object(&DELTA_SYNC)),
     must("changes", Object(&CHANGES)),
+    // Of ours: what the manifest of the agent says now.
+    may("x_manifest", Open),
     may("checksum", Checksum),
     may("checksum_scheme", Text),
 ]);

@@ -113,16 +113,14 @@ fn a_purged_record_is_nowhere_any_more_and_does_not_come_back() {
     let again = world.import_with(&path, &ImportOptions::default());
     assert_eq!((again.records.failed, again.records.created), (1, 0));
     assert!(again.errors[0].message.contains("ERR_ERASED"), "{again:?}");
-    purge(&world, &[60], &options()).unwrap();
-    let mut files = world.export().0.files;
-    files.retain(|_, bytes| String::from_utf8_lossy(bytes).contains("4929"));
-    let names: Vec<_> = files.into_keys().collect();
-    assert_eq!(
-        names,
-        ["artifacts/a.csv", "raw/openclaw/log.jsonl"],
-        "the second import brought the files again"
-    );
-    purge(&world, &[2], &options()).unwrap();
+    let meant = ImportOptions { allow_purged: true, ..ImportOptions::default() };
+    let meant = world.import_with(&path, &meant);
+    assert_eq!((meant.records.failed, meant.records.created), (0, 1), "{meant:?}");
+    assert_eq!(world.export().0.records[&id(2)], before.records[&id(2)]);
+    assert_eq!(world.import_with(&path, &ImportOptions::default()).records.unchanged, 10);
+    purge(&world, &[2, 60], &options()).unwrap();
+    let files = world.export().0.files;
+    assert!(files.values().all(|bytes| !String::from_utf8_lossy(bytes).contains("4929")));
     let delta = world.dir.path().join("a.alf-delta");
     let since = DeltaOptions { since: 7, ..DeltaOptions::default() };
     let told =
@@ -274,4 +272,20 @@ fn a_delta_of_which_nothing_is_left_is_removed() {
             assert!((found.valid, found.records) == (true, 1), "{found:?}");
         }
     }
+}
+
+#[test]
+fn what_the_store_erased_by_itself_is_in_no_export() {
+    let world = World::new();
+    world.import_made(&secretive());
+    world.export();
+    let erased =
+        world.session.erase_user(PERSON, "asked", &grainstore::EraseOptions::new()).unwrap();
+    assert_eq!(erased.erased, 2);
+    for _ in 0..2 {
+        let (out, report) = world.export();
+        assert_eq!((out.records.len(), report.records, report.omitted_records), (8, 8, 0));
+        assert!(out.partitions.keys().all(|name| !name.contains("2026-Q2")));
+    }
+    world.verify();
 }

@@ -1,7 +1,9 @@
 //! What goes into a store comes out of it: every member, every byte of files and of sealed partitions.
 
-use grainstore::cal::{Near, Query};
-use grainstore::{OpenOptions, PageOptions};
+use grainstore::cal::{CancelHandle, Near, Query};
+use grainstore::{OpenOptions, PageOptions, SessionOptions, Store};
+use grainstore_interop::Monitor;
+use grainstore_interop::alf::{self, ExportOptions, ImportOptions};
 use grainstore_interop::json::{Value, equal};
 use proptest::prelude::*;
 use serde_json::json;
@@ -39,7 +41,8 @@ fn about(manifest: &Value) -> Value {
 
 #[test]
 fn every_member_of_an_archive_comes_back() {
-    for options in [OpenOptions::new(), OpenOptions::new().compress(true)] {
+    let encrypted = OpenOptions::new().key(grainstore::MasterKey::new([7; 32]));
+    for options in [OpenOptions::new(), OpenOptions::new().compress(true), encrypted] {
         let world = World::with(options);
         let made = rich();
         let report = world.import_made(&made);
@@ -235,4 +238,61 @@ proptest! {
         let (out, _) = world.export();
         assert_same(&read(&world.dir.path().join("in.alf")), &out);
     }
+}
+
+#[test]
+fn an_import_that_was_cancelled_is_completed_by_the_next() {
+    let world = World::new();
+    let records: Vec<_> = (0..3_000)
+        .map(|number| {
+            let record = record(number, "2026-07-02T00:00:00Z");
+            match number % 7 {
+                3 => with(record, json!({"supersedes": id(number - 1)})),
+                _ => record,
+            }
+        })
+        .collect();
+    let path = Made::of(vec![("2026-Q3", records)]).write(world.dir.path(), "in.alf");
+    let mut last = 0;
+    for steps in [8, 10] {
+        let count = std::cell::Cell::new(0);
+        let cancel = CancelHandle::default();
+        let asked = cancel.clone();
+        let progress = |_, _| {
+            count.set(count.get() + 1);
+            if count.get() == steps {
+                asked.cancel();
+            }
+        };
+        let monitor = Monitor { progress: Some(&progress), cancel };
+        let error =
+            alf::import(&world.session, &path, &ImportOptions::default(), &monitor).unwrap_err();
+        assert_eq!(error.code(), "ERR_TIMEOUT");
+        let grains = world.store.stats().unwrap().grains;
+        assert!(grains > last && grains < 3_000, "{grains}");
+        last = grains;
+    }
+    let report = world.import(&path);
+    assert_eq!(report.records.created + report.records.unchanged, 3_000);
+    assert!(report.records.unchanged > 0);
+    let (mut out, _) = world.export();
+    // Each attempt has a number of its own.
+    out.manifest["sync"]["last_sequence"] = json!(7);
+    assert_same(&read(&path), &out);
+    world.verify();
+}
+
+#[test]
+fn a_store_that_is_read_only_is_exported() {
+    let world = World::new();
+    world.import_made(&rich());
+    let (out, _) = world.export();
+    let World { dir, store, session, .. } = world;
+    drop(session);
+    store.close().unwrap();
+    let store = Store::open(dir.path().join("store"), &OpenOptions::new().read_only(true)).unwrap();
+    let session = store.session(SessionOptions::default());
+    let path = dir.path().join("read_only.alf");
+    alf::export(&session, &path, &ExportOptions::default(), &Monitor::default()).unwrap();
+    assert_same(&out, &read(&path));
 }

@@ -8,7 +8,7 @@ use grainstore::format::Map;
 use grainstore::{ContentAddress, ErrorKind, Pending, RowChange, Session, VerificationStatus};
 
 use crate::alf::agent::{Agent, Change, RecordRow};
-use crate::alf::names::PROFILE;
+use crate::alf::names::{PROFILE, tables};
 use crate::alf::record::{Record, sensitivity_of, status_of};
 use crate::error::{Error, Result};
 use crate::json::Value;
@@ -42,6 +42,8 @@ pub(in super::super) struct Waiting {
     pub(in super::super) vectors: Vec<Embedding>,
     /// The record that it is a change of, with a row that says so.
     pub(in super::super) changed: Option<(String, RecordRow)>,
+    /// True if it was purged before, and is not any more.
+    pub(in super::super) restored: bool,
     /// The place of its line.
     pub(in super::super) at: String,
 }
@@ -320,6 +322,9 @@ fn finish_record(agent: &Agent<'_>, one: &mut Waiting, changes: &mut Vec<RowChan
     let native = one.native.take();
     let row = RecordRow { native, ..RecordRow::new(&address, &one.record, one.grain_type) };
     changes.push(agent.row_change(&one.record.id, &row)?);
+    if one.restored {
+        changes.push(agent.rows.remove(tables::PURGED, one.record.id.as_str()));
+    }
     if let Some((id, row)) = &one.changed {
         changes.push(agent.row_change(id, row)?);
     }

@@ -1,6 +1,7 @@
 //! A record on its way into the store: as a new grain, as the successor of one, or as a change of its row.
 
 use grainstore::ContentAddress;
+use grainstore::format::Value as Field;
 
 use super::chunk::{SUPERSESSION, Waiting, WaitingRow};
 use super::records::At;
@@ -209,6 +210,7 @@ impl Importer<'_, '_> {
             retired: made.retired,
             vectors,
             changed,
+            restored: made.restored,
             at: at.place.to_string(),
         });
         Ok(())
@@ -218,10 +220,17 @@ impl Importer<'_, '_> {
     fn made(&self, record: &Record, filled_rest: Option<&Value>, old: Former<'_>) -> Result<Made> {
         let filled = filled_rest.unwrap_or(&record.rest);
         let mut fields = fields_of(&record.rest, filled, &self.principals)?;
+        let restored = self.is_restored(record)?;
         if let Some(references) = references(&record.id, record.changing.get("embeddings")) {
             fields.insert("embedding_refs".to_owned(), references);
         }
-        if let Some(carried) = carried(&record.rest)?
+        if restored {
+            // Another grain than the one that was erased.
+            let key = PROFILE.key("restored_at");
+            if let Some(Field::Map(context)) = fields.get_mut("context") {
+                context.insert(key, Field::from(self.now.get()));
+            }
+        } else if let Some(carried) = carried(&record.rest)?
             && let Some(view) = small(without_grain(record.rest.clone()))
         {
             return Ok(Made::carrying(carried, view, fields, old));
@@ -238,7 +247,12 @@ impl Importer<'_, '_> {
         };
         let grain = NewGrain::new(PROFILE, whole, sensitivity_of(&fields))?;
         let old = old.map(|(old, _)| old);
-        Ok(Made { grain, grain_type, fields, native: None, old, retired })
+        Ok(Made { grain, grain_type, fields, native: None, restored, old, retired })
+    }
+
+    /// Returns `true` for a record that was purged and is taken all the same.
+    fn is_restored(&self, record: &Record) -> Result<bool> {
+        Ok(self.has_purged && self.agent.is_purged(&record.id)?)
     }
 
     /// Deletes the records that an archive does not have.
@@ -292,6 +306,8 @@ struct Made {
     fields: grainstore::format::Map,
     /// The record, if it carries its grain.
     native: Option<Value>,
+    /// True if it was purged before.
+    restored: bool,
     /// The grain whose place it takes.
     old: Option<ContentAddress>,
     /// The grain of another type that is taken back for it.
@@ -316,6 +332,7 @@ impl Made {
             grain_type: grain.grain_type().byte(),
             fields,
             native: Some(view),
+            restored: false,
             old,
             retired: None,
         }

@@ -49,7 +49,7 @@ pub(in super::super) struct Importer<'a, 's> {
     pub(super) now: EpochMs,
     /// True if the store has nothing of the agent yet.
     is_new: bool,
-    has_purged: bool,
+    pub(super) has_purged: bool,
 }
 
 /// A line: the place of its partition, and its number.

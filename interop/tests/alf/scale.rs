@@ -1,11 +1,14 @@
 //! An agent that remembers 50,000 things: `GRAINSTORE_ALF=full cargo test --release -p grainstore-interop --test alf
 //! scale -- --nocapture` prints what each step took. Without it, 2,000.
 
+use std::io::Read;
 use std::time::Instant;
 
 use grainstore_interop::Monitor;
 use grainstore_interop::alf::{self, DeltaOptions, ExportOptions, ImportOptions};
+use grainstore_interop::archive::{Archive, ArchiveWriter, Limits};
 use serde_json::json;
+use sha2::{Digest, Sha256};
 
 use crate::kit::*;
 
@@ -144,4 +147,60 @@ fn a_large_memory_moves_in_steps_of_bounded_memory() {
         assert_eq!(report.unwrap().import.records.created, u64::from(count / 10));
     });
     timed("verify", &mut || other.verify());
+}
+
+/// Bytes that do not pack.
+struct Noise {
+    left: u64,
+    state: u64,
+}
+
+impl Read for Noise {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(into.len());
+        for byte in &mut into[..most] {
+            self.state ^= self.state << 13;
+            self.state ^= self.state >> 7;
+            self.state ^= self.state << 17;
+            *byte = self.state.to_le_bytes()[3];
+        }
+        self.left -= most as u64;
+        Ok(most)
+    }
+}
+
+#[test]
+fn a_large_file_moves_in_pieces() {
+    let size: u64 = if std::env::var_os("GRAINSTORE_ALF").is_some() { 512 << 20 } else { 9 << 20 };
+    let world = World::new();
+    let path = world.dir.path().join("in.alf");
+    let mut writer = ArchiveWriter::create(&path).unwrap();
+    let mut made = Made::of(Vec::new());
+    made.manifest["raw_sources"] = json!(["openclaw"]);
+    writer.add("manifest.json", made.manifest.to_string().as_bytes()).unwrap();
+    let name = "raw/openclaw/large.bin";
+    writer.add(name, Noise { left: size, state: 7 }).unwrap();
+    writer.finish().unwrap();
+    println!("a file of {} MiB; {}", size >> 20, memory());
+    forget_the_most();
+    world.import(&path);
+    println!("imported; {}", memory());
+    forget_the_most();
+    let out = world.dir.path().join("out.alf");
+    alf::export(&world.session, &out, &ExportOptions::default(), &Monitor::default()).unwrap();
+    println!("exported; {}", memory());
+    let [one, other] = [path, out].map(|path| {
+        let archive = Archive::open(path, Limits::default()).unwrap();
+        let mut hash = Sha256::new();
+        let mut reader = archive.reader(archive.entry(name).unwrap()).unwrap();
+        let mut piece = vec![0; 1 << 16];
+        loop {
+            let read = reader.read(&mut piece).unwrap();
+            if read == 0 {
+                return hash.finalize();
+            }
+            hash.update(&piece[..read]);
+        }
+    });
+    assert_eq!(one, other);
 }

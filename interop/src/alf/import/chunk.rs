@@ -18,6 +18,9 @@ use crate::kept::NewGrain;
 pub(super) const MAX_RECORDS: usize = 1_000;
 /// Bytes of grains and rows after which a chunk is full.
 pub(super) const MAX_BYTES: usize = 4 << 20;
+/// Bytes that a number of a vector is counted as, and a row without vectors.
+const NUMBER_BYTES: usize = 40;
+const ROW_BYTES: usize = 512;
 /// Why a record takes the place of another.
 pub(super) const SUPERSESSION: &str = "alf supersession";
 
@@ -103,14 +106,15 @@ impl Chunk {
     }
 
     pub(in super::super) fn add(&mut self, waiting: Waiting) {
-        let vectors = waiting.vectors.iter().map(|vector| vector.values().len() * 40);
-        self.bytes += waiting.grain.size_bytes() + vectors.sum::<usize>();
+        let bytes = waiting.grain.size_bytes().saturating_add(size_of(&waiting.record.changing));
+        self.bytes = self.bytes.saturating_add(bytes);
         self.by_number.insert(waiting.record.number, self.waiting.len());
         self.changed.extend(waiting.changed.iter().map(|(id, _)| id.clone()));
         self.waiting.push(waiting);
     }
 
     pub(in super::super) fn add_row(&mut self, row: WaitingRow) {
+        self.bytes = self.bytes.saturating_add(size_of(&row.row.changing));
         self.rows.push(row);
     }
 
@@ -142,6 +146,14 @@ impl Chunk {
         write_rows(agent, &mut done, &log, place)?;
         Ok(done.into_iter().map(|one| one.outcome).collect())
     }
+}
+
+/// The bytes of what changes of a record, nearly: its vectors are what is large.
+fn size_of(changing: &Value) -> usize {
+    let embeddings = changing.get("embeddings").and_then(Value::as_array);
+    let vectors = embeddings.into_iter().flatten().filter_map(|one| one.get("vector")?.as_array());
+    let numbers = vectors.map(|vector| vector.len().saturating_mul(NUMBER_BYTES));
+    numbers.fold(ROW_BYTES, usize::saturating_add)
 }
 
 /// A record whose grain is stored, with the rows that are to be written.

@@ -21,7 +21,7 @@ pub fn line(value: &Value) -> String {
     value.to_string()
 }
 
-/// Writes a value like [`line`], with every character beyond ASCII as `\uXXXX`: no normalisation of text changes it.
+/// Writes a value like [`line()`], with every character beyond ASCII as `\uXXXX`: no normalisation of text changes it.
 ///
 /// ```
 /// use grainstore_interop::json::{ascii, parse};

@@ -1,6 +1,7 @@
 //! Archives that lie are refused with a code and the name of the entry, and nothing of them is stored.
 
 use grainstore_interop::alf::{self, ImportOptions};
+use grainstore_interop::archive::{Archive, ArchiveWriter, Limits};
 use grainstore_interop::json::Value;
 use grainstore_interop::{Error, Monitor};
 use serde_json::json;
@@ -189,4 +190,111 @@ fn a_dry_run_tells_the_same_and_writes_nothing() {
     assert_eq!((tried.records, tried.layers), (done.records, done.layers));
     let again = world.import_with(&path, &dry);
     assert_eq!(again.records.unchanged, 9);
+}
+
+/// The entries of an archive, changed and written again with the same manifest.
+fn altered(
+    world: &World,
+    from: &std::path::Path,
+    change: impl Fn(&str, &mut Vec<u8>),
+) -> std::path::PathBuf {
+    let archive = Archive::open(from, Limits::default()).unwrap();
+    let path = world.dir.path().join("altered.alf");
+    let mut writer = ArchiveWriter::create(&path).unwrap();
+    for entry in archive.entries() {
+        let mut bytes = archive.read(entry.name(), 1 << 30).unwrap().unwrap();
+        change(entry.name(), &mut bytes);
+        writer.add(entry.name(), &bytes[..]).unwrap();
+    }
+    writer.finish().unwrap();
+    path
+}
+
+#[test]
+fn a_file_that_was_altered_after_its_export_is_refused() {
+    let world = World::new();
+    world.import_made(&rich());
+    world.export();
+    let out = world.dir.path().join("out.alf");
+    for (name, entry) in [
+        ("memory/partitions/2026-Q1.jsonl", "memory/partitions/2026-Q1.jsonl"),
+        ("identity.json", "manifest.json/checksum"),
+        ("raw/openclaw/SOUL.md", "manifest.json/checksum"),
+    ] {
+        let path = altered(&world, &out, |of, bytes| {
+            if of == name {
+                let at = bytes.len() - 3;
+                bytes[at] = if bytes[at] == b' ' { b'x' } else { b' ' };
+            }
+        });
+        let other = World::new();
+        let error =
+            alf::import(&other.session, &path, &ImportOptions::default(), &Monitor::default())
+                .unwrap_err();
+        let told = format!("{} {error}", error.code());
+        let is_told = told.starts_with("ERR_INTEGRITY") && told.contains(entry);
+        assert!(
+            is_told || (name == "identity.json" && error.code() == "ERR_CORRUPT"),
+            "{name}: {told}"
+        );
+        assert_eq!(other.store.stats().unwrap().grains, 0);
+    }
+    // A checksum that says nothing of how it is made is kept, and not judged.
+    let mut made = rich();
+    made.manifest["checksum"] = json!("sha256:00");
+    let other = World::new();
+    let report = other.import_made(&made);
+    assert!(report.warnings.iter().any(|issue| issue.path == "manifest.json/checksum"));
+}
+
+#[test]
+fn lines_of_a_delta_that_do_not_fit_are_told() {
+    let world = World::new();
+    world.import_made(&rich());
+    let line = |number: u32, operation: &str| {
+        with(record(number, "2026-07-02T00:00:00Z"), json!({"operation": operation}))
+    };
+    let lines = [
+        line(70, "update"),
+        line(71, "delete"),
+        line(72, "merge"),
+        line(73, "create"),
+        line(4, "create"),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let mut made = Made::of(Vec::new());
+    made.manifest = json!({
+        "alf_version": "1.0.0", "created_at": "2026-08-02T00:00:00Z", "agent": {"id": AGENT},
+        "sync": {"base_sequence": 7, "new_sequence": 0}, "changes": {"memory": {"record_count": 5}},
+    });
+    let path =
+        made.file("memory/delta.jsonl", text.as_bytes()).write_raw(world.dir.path(), "a.alf-delta");
+    let apply = || {
+        alf::apply_delta(&world.session, &path, &ImportOptions::default(), &Monitor::default())
+            .unwrap()
+    };
+    let applied = apply();
+    let records = applied.import.records;
+    assert_eq!(
+        (applied.new_sequence, records.created, records.updated, records.failed),
+        (8, 2, 1, 0)
+    );
+    let told: Vec<_> = applied
+        .import
+        .warnings
+        .iter()
+        .map(|issue| (issue.path.rsplit(':').next().unwrap(), issue.message.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("3/operation", "this operation is not known: the line is passed over"),
+            ("1", "a record that the store does not have is updated"),
+            ("2", "a record that the store does not have is deleted"),
+            ("5", "a record that the store has is created"),
+        ]
+    );
+    assert!(apply().known);
+    let (out, _) = world.export();
+    assert!(out.records.values().all(|record| record.get("operation").is_none()));
 }

@@ -7,6 +7,7 @@
 //! | [`export()`] | writes all of an agent as an archive |
 //! | [`export_delta`], [`apply_delta`] | what changed since a sequence number, and into another store |
 //! | [`purge()`], [`purge_archive`] | what must be gone, of a store or of a file |
+//! | [`agents()`] | which agents a store has |
 //!
 //! `docs/alf.md` says what becomes of what, and why. All of it needs a session of the operator.
 //!
@@ -56,11 +57,13 @@
 //! ```
 //!
 //! The modules, in the order in which an archive goes through them: `bundle` (its manifest), `schema` and `survey` (what
-//! is in it, checked), `import` with `record`, `change` and `vectors`, `agent` (what is kept of an agent), `partition` and
+//! is in it, checked), `import` with `record`, `change` and `vectors`, `agent` (what is kept of an agent; `agents`: of
+//! which), `partition` and
 //! `export`, `delta`, `purge`. `native`: grains that were not born as
 //! records. `names` and `issue` serve all of them.
 
 mod agent;
+mod agents;
 mod bundle;
 mod change;
 mod delta;
@@ -77,6 +80,7 @@ mod survey;
 mod validate;
 mod vectors;
 
+pub use agents::{AgentSummary, agents};
 pub use delta::{ApplyReport, DeltaOptions, DeltaReport, apply_delta, export_delta};
 pub use export::{ExportOptions, ExportReport, PartitionReport, export};
 pub use import::{ImportMode, ImportOptions, ImportReport, LayerCounts, RecordCounts, import};

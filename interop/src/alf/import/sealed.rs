@@ -9,8 +9,8 @@ use super::Importer;
 use crate::alf::agent::Agent;
 use crate::alf::bundle::{Bundle, Partition};
 use crate::alf::names::tables;
-use crate::alf::partition::{Granularity, Span};
-use crate::alf::record::Record;
+use crate::alf::partition::{Granularity, Span, labels_of};
+use crate::alf::record::key_of;
 use crate::alf::survey::Survey;
 use crate::error::Result;
 use crate::json::Lines;
@@ -82,12 +82,14 @@ fn ids_of(bundle: &Bundle, partition: &Partition, label: &str) -> Result<Option<
     let Some(entry) = bundle.archive.entry(&partition.file) else { return Ok(None) };
     let mut ids = Vec::new();
     for line in Lines::of(bundle.archive.reader(entry)?) {
-        let Some(record) = line?.value.ok().and_then(Record::of) else { return Ok(None) };
-        let labels = crate::alf::partition::labels_of(record.created_ms);
+        let Some((number, created_ms)) = line?.value.ok().as_ref().and_then(key_of) else {
+            return Ok(None);
+        };
+        let labels = labels_of(created_ms);
         if !labels.iter().any(|one| one == label) {
             return Ok(None);
         }
-        ids.push(record.number);
+        ids.push(number);
     }
     let count = ids.len();
     let hash = hash_of_ids(&mut ids);

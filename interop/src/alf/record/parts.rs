@@ -37,21 +37,11 @@ impl Record {
             value.get(name).and_then(Value::as_str).map(str::to_ascii_lowercase)
         };
         let id = text(&value, "id")?;
-        let created_at = value.get("temporal").and_then(|times| times.get("created_at"));
-        let created_ms = created_at.and_then(Value::as_str).and_then(milliseconds);
+        let (number, created_ms) = key_of(&value)?;
         let (supersedes, change_of) = (text(&value, "supersedes"), text(&value, CHANGE_OF));
         let digest = digest_of(&value);
         let (rest, changing) = taken_apart(value);
-        Some(Self {
-            number: uuid_number(&id)?,
-            id,
-            created_ms: created_ms.map_or(0, grainstore::EpochMs::get),
-            supersedes,
-            change_of,
-            rest,
-            changing,
-            digest,
-        })
+        Some(Self { number, id, created_ms, supersedes, change_of, rest, changing, digest })
     }
 
     /// The status, `active` without one.
@@ -63,6 +53,15 @@ impl Record {
     pub(in super::super) fn whole(&self) -> Value {
         joined_record(self.rest.clone(), &self.changing)
     }
+}
+
+/// The number of a record, and when it was created, in milliseconds; `None` without an id. A time that cannot be read is
+/// the epoch.
+pub(in super::super) fn key_of(record: &Value) -> Option<(u128, i64)> {
+    let created_at = record.get("temporal").and_then(|times| times.get("created_at"));
+    let created_ms = created_at.and_then(Value::as_str).and_then(milliseconds);
+    let number = uuid_number(record.get("id")?.as_str()?)?;
+    Some((number, created_ms.map_or(0, grainstore::EpochMs::get)))
 }
 
 /// The status in what changes of a record, `active` without one.

@@ -8,7 +8,7 @@ use super::links::Link;
 use super::{Survey, is_whole};
 use crate::alf::bundle::{Bundle, Kind, Partition};
 use crate::alf::issue::{Issues, Place, Severity};
-use crate::alf::record::{Record, uuid_text};
+use crate::alf::record::{key_of, uuid_text};
 use crate::alf::schema;
 use crate::error::{Error, Result};
 use crate::json::{Line, Lines, Value};
@@ -40,16 +40,14 @@ impl<'b> LineCheck<'b> {
         let value = line.value.inspect_err(|error| {
             issues.add(Severity::Error, at, error.to_string());
         })?;
-        let checked = match self.lenient {
-            true => filled(&value, self.bundle),
-            false => value.clone(),
-        };
+        let filled = self.lenient.then(|| filled(&value, self.bundle));
+        let checked = filled.as_ref().unwrap_or(&value);
         let before = issues.fatal;
         if self.bundle.kind == Kind::Delta {
             check_operation(&value, at, issues);
         }
-        schema::check(&schema::RECORD, &checked, at, issues);
-        check_embeddings(&checked, at, issues);
+        schema::check(&schema::RECORD, checked, at, issues);
+        check_embeddings(checked, at, issues);
         if issues.fatal == before {
             return Ok(value);
         }
@@ -202,7 +200,7 @@ impl Survey {
             let number = line.number;
             let at = entry.line(number);
             match check.check(line, &at, &mut self.issues) {
-                Ok(value) => self.note_record(check.bundle, (place, partition), value, &at),
+                Ok(value) => self.note_record(check.bundle, (place, partition), &value, &at),
                 Err(error) => {
                     self.bad_lines.insert((place, number));
                     self.first_bad_line.get_or_insert_with(|| error.in_entry(&at.to_string()));
@@ -217,7 +215,7 @@ impl Survey {
         &mut self,
         bundle: &Bundle,
         (place, partition): (usize, &Partition),
-        value: Value,
+        value: &Value,
         at: &Place<'_>,
     ) {
         let agent_id = value.get("agent_id").and_then(Value::as_str).unwrap_or_default();
@@ -230,9 +228,9 @@ impl Survey {
         let links = links.chain(value.get("supersedes").map(|id| (id, "supersedes")));
         let line = (place, at.number());
         self.links.extend(links.filter_map(|(id, name)| Link::of_line(id, line, name)));
-        let Some(record) = Record::of(value) else { return };
-        self.ids.push(record.number);
-        let day = crate::kept::date_text(grainstore::EpochMs::new(record.created_ms));
+        let Some((number, created_ms)) = key_of(value) else { return };
+        self.ids.push(number);
+        let day = crate::kept::date_text(grainstore::EpochMs::new(created_ms));
         let day = day.as_deref().and_then(|text| text.get(..10)).unwrap_or_default();
         let is_before = partition.from.as_deref().is_some_and(|from| day < from);
         if is_before || partition.to.as_deref().is_some_and(|to| day > to) {

@@ -238,8 +238,8 @@ fn event() -> impl Strategy<Value = Event> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whatever happens to records, in sealed partitions and in the running one: deltas make one store of the other, and
-    /// what was sealed does not change.
+    /// Whatever happens to records, in sealed partitions and in the running one: deltas make one store of the other,
+    /// and what was sealed does not change.
     #[test]
     fn deltas_tell_whatever_happened(rounds in prop::collection::vec(prop::collection::vec(event(), 1..5), 1..4)) {
         let [one, other] = [World::new(), World::new()];

@@ -24,7 +24,8 @@ use crate::monitor::Monitor;
 /// Purges records of an agent of a store, or all of the agent.
 ///
 /// For each record every version goes, changes of it, its vectors, its rows, its lines in sealed partitions that are
-/// kept, and files with copies of it. Links to it stay. Its id is remembered: an import or a delta does not bring it back.
+/// kept, and files with copies of it. Links to it stay. Its id is remembered: an import or a delta does not bring it
+/// back.
 ///
 /// See the [module](crate::alf) for an example.
 ///

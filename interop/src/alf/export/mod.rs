@@ -235,7 +235,7 @@ fn remember(
     for label in partitions.obsolete(sealed.list().keys()) {
         sealed.remove(&label);
     }
-    sealed.commit(clamped(agent.session.now()), &[])?;
+    sealed.commit(clamped(agent.session.now()), &[&agent.files()?])?;
     match rows.is_empty() {
         true => Ok(()),
         false => agent.rows.write(rows),

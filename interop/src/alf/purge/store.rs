@@ -193,7 +193,7 @@ impl StorePurge<'_, '_> {
             let row = SealedRow { file, ids: hash_of_ids(&mut ids) };
             rows.push(self.agent.rows.put(tables::SEALED, label.as_str(), &row, Owner::Store)?);
         }
-        sealed.commit(clamped(self.agent.session.now()), &[])?;
+        sealed.commit(clamped(self.agent.session.now()), &[&self.agent.files()?])?;
         match rows.is_empty() {
             true => Ok(()),
             false => self.agent.rows.write(rows),
@@ -226,7 +226,7 @@ impl StorePurge<'_, '_> {
             files.remove(name);
         }
         let now = clamped(self.agent.session.now());
-        files.commit(now, &[])?;
+        files.commit(now, &[&self.agent.sealed()?])?;
         self.detach(&found, now)
     }
 

@@ -1,4 +1,5 @@
-//! What the store keeps of one agent: rows that lead from ids of records to grains, the log of changes, documents, files.
+//! What the store keeps of one agent: rows that lead from ids of records to grains, the log of changes, documents,
+//! files.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

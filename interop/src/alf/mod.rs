@@ -20,7 +20,8 @@
 //! # let dir = tempfile::tempdir()?;
 //! # let agent = "0a1b2c3d-0000-4000-8000-00000000000a";
 //! # let id = "019470a0-0000-7000-8000-000000000001";
-//! # let [ours, theirs, archive, delta] = ["ours", "theirs", "ada.alf", "ada.alf-delta"].map(|name| dir.path().join(name));
+//! # let [ours, theirs] = ["ours", "theirs"].map(|name| dir.path().join(name));
+//! # let [archive, delta] = ["ada.alf", "ada.alf-delta"].map(|name| dir.path().join(name));
 //! # let manifest = format!(r#"{{"alf_version": "1.0.0", "created_at": "2026-08-01T00:00:00Z",
 //! #     "agent": {{"id": "{agent}", "name": "Ada", "source_runtime": "openclaw"}}, "layers": {{"memory":
 //! #     {{"record_count": 1, "index_file": "memory/index.json", "partitions": [{{"file": "memory/2026.jsonl",
@@ -56,11 +57,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The modules, in the order in which an archive goes through them: `bundle` (its manifest), `schema` and `survey` (what
-//! is in it, checked), `import` with `record`, `change` and `vectors`, `agent` (what is kept of an agent; `agents`: of
-//! which), `partition` and
-//! `export`, `delta`, `purge`. `native`: grains that were not born as
-//! records. `names` and `issue` serve all of them.
+//! The modules, in the order in which an archive goes through them: `bundle` (its manifest), `schema` and `survey`
+//! (what is in it, checked), `import` with `record`, `change` and `vectors`, `agent` (what is kept of an agent;
+//! `agents`: of which), `partition` and `export`, `delta`, `purge`. `native`: grains that were not born as records.
+//! `names` and `issue` serve all of them.
 
 mod agent;
 mod agents;

@@ -27,7 +27,8 @@ pub(crate) fn clamped(at: EpochMs) -> EpochMs {
     at.clamp(EpochMs::new(0), EpochMs::MAX_CREATED)
 }
 
-/// Returns a time as RFC 3339 text in UTC, with milliseconds only if there are any; `None` for one that has no such text.
+/// Returns a time as RFC 3339 text in UTC, with milliseconds only if there are any; `None` for one that has no such
+/// text.
 pub(crate) fn date_text(at: EpochMs) -> Option<String> {
     let ms = at.get();
     let date = Timestamp::from_millisecond(ms).ok().filter(|_| ms >= FIRST_DATE)?;

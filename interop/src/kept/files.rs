@@ -118,18 +118,16 @@ impl<'s> Files<'s> {
     ///
     /// # Errors
     /// Those of [`Documents::write`] and [`Session::remove_side_blob`].
-    pub(crate) fn commit(&mut self, created_at: EpochMs, others: &[&Self]) -> Result<bool> {
+    pub(crate) fn commit(&mut self, created_at: EpochMs, others: &[&Files<'_>]) -> Result<bool> {
         if !self.changed {
             return Ok(false);
         }
         let value = serde_json::to_value(&self.list)
             .map_err(|error| Error::corrupt(format!("a list of files: {error}")))?;
         let written = self.documents.write([self.document(self.layer, value, created_at)])?;
-        let needed: BTreeSet<&String> = [&*self]
-            .into_iter()
-            .chain(others.iter().copied())
-            .flat_map(|files| files.list.values().flat_map(|entry| &entry.pieces))
-            .collect();
+        let lists = std::iter::once(&self.list).chain(others.iter().map(|files| &files.list));
+        let entries = lists.flat_map(BTreeMap::values);
+        let needed: BTreeSet<&String> = entries.flat_map(|entry| &entry.pieces).collect();
         let owner = Owner::Grain(self.anchor()?);
         for piece in self.dropped.iter().filter(|piece| !needed.contains(piece)) {
             self.session().remove_side_blob(&piece.parse()?, owner.clone())?;

@@ -5,6 +5,7 @@ use grainstore_interop::alf::{
 };
 use grainstore_interop::archive::Limits;
 use grainstore_interop::{Monitor, Result};
+use proptest::prelude::*;
 use serde_json::json;
 
 use crate::kit::*;
@@ -207,4 +208,97 @@ fn months_are_partitions_where_they_are_asked_for() {
     let months = ["2026-01", "2026-04", "2026-05", "2026-07"];
     assert_eq!(names, months.map(|month| format!("memory/partitions/{month}.jsonl")));
     assert!(alf::validate(&path, Limits::default(), &Monitor::default()).unwrap().valid);
+}
+
+/// What happens to a record: which one, and what.
+#[derive(Debug, Clone)]
+enum Event {
+    Edit(u32),
+    Status(u32, &'static str),
+    Kind(u32, &'static str),
+    Touch(u32),
+    Supersede(u32),
+    Export,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let number = 0_u32..8;
+    prop_oneof![
+        3 => number.clone().prop_map(Event::Edit),
+        3 => (number.clone(), prop::sample::select(vec!["active", "deleted", "archived", "superseded", "odd"]))
+            .prop_map(|(number, status)| Event::Status(number, status)),
+        1 => (number.clone(), prop::sample::select(vec!["semantic", "episodic", "preference", "odd"]))
+            .prop_map(|(number, kind)| Event::Kind(number, kind)),
+        1 => number.clone().prop_map(Event::Touch),
+        2 => number.prop_map(Event::Supersede),
+        1 => Just(Event::Export),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Whatever happens to records, in sealed partitions and in the running one: deltas make one store of the other,
+    /// and what was sealed does not change.
+    #[test]
+    fn deltas_tell_whatever_happened(rounds in prop::collection::vec(prop::collection::vec(event(), 1..5), 1..4)) {
+        let [one, other] = [World::new(), World::new()];
+        let mut records: Vec<_> = (0..8_u32).map(|number| match number % 2 {
+            0 => record(number, "2026-02-01T00:00:00Z"),
+            _ => record(number, "2026-07-02T00:00:00Z"),
+        }).collect();
+        let made = |records: &[serde_json::Value]| {
+            let of = |quarter: &str| records.iter().filter(|one| {
+                (one["temporal"]["created_at"] == "2026-02-01T00:00:00Z") == (quarter == "2026-Q1")
+            }).cloned().collect();
+            Made::of(vec![("2026-Q1", of("2026-Q1")), ("2026-Q3", of("2026-Q3"))])
+        };
+        one.import_made(&made(&records));
+        let (first, exported) = one.export();
+        other.import(&one.dir.path().join("out.alf"));
+        let mut since = exported.sequence;
+        for (round, events) in rounds.into_iter().enumerate() {
+            for (step, event) in events.into_iter().enumerate() {
+                let time = format!("2026-08-{:02}T00:00:{step:02}Z", round + 1);
+                let (number, members) = match event {
+                    Event::Export => { one.export(); continue; }
+                    Event::Supersede(number) => {
+                        let next = 100 + u32::try_from(round * 10 + step).unwrap();
+                        records.push(with(record(next, &time), json!({"supersedes": id(number)})));
+                        continue;
+                    }
+                    Event::Edit(number) => (number, json!({"content": format!("edited at {time}")})),
+                    Event::Status(number, status) => (number, json!({"status": status})),
+                    Event::Kind(number, kind) => (number, json!({"memory_type": kind})),
+                    Event::Touch(number) => (number, json!({"temporal": {"access_count": step}})),
+                };
+                let record = &mut records[number as usize];
+                let mut times = record["temporal"].clone();
+                if let Some(count) = members["temporal"].get("access_count") {
+                    times["access_count"] = count.clone();
+                }
+                *record = with(record.clone(), members);
+                times["updated_at"] = json!(time);
+                record["temporal"] = times;
+            }
+            let path = made(&records).write(one.dir.path(), "in.alf");
+            let report = one.import_with(&path, &ImportOptions::default());
+            prop_assert_eq!(report.errors, []);
+            let again = one.import_with(&path, &ImportOptions::default()).records;
+            prop_assert_eq!((again.created, again.updated, again.deleted), (0, 0, 0));
+            if let Some(told) = delta(&one, since) {
+                let applied = apply(&other, &one).unwrap();
+                prop_assert_eq!(applied.import.errors, []);
+                since = told.new_sequence;
+            }
+            let (left, _) = one.export();
+            let (right, _) = other.export();
+            assert_same(&left, &right);
+            prop_assert_eq!(&left.partitions, &right.partitions);
+            let sealed = "memory/partitions/2026-Q1.jsonl";
+            prop_assert_eq!(&left.partitions[sealed], &first.partitions[sealed]);
+        }
+        one.verify();
+        other.verify();
+    }
 }

@@ -1,5 +1,6 @@
-//! The examples of the standard, put together to an agent, go into a store and come out: as they are, and with members
-//! and words of a newer version at every level. The standard is beside the checkout, or where `GRAINSTORE_SHARED` points.
+//! The examples of the standard, put together to an agent, go into a store and come out: as they are, and with
+//! members and words of a newer version at every level. The standard is beside the checkout, or where
+//! `GRAINSTORE_SHARED` points.
 
 use grainstore_interop::json::{Value, parse};
 use serde_json::json;

@@ -298,3 +298,34 @@ fn lines_of_a_delta_that_do_not_fit_are_told() {
     let (out, _) = world.export();
     assert!(out.records.values().all(|record| record.get("operation").is_none()));
 }
+
+#[test]
+fn what_is_against_the_standard_and_does_no_harm_is_taken() {
+    let world = World::new();
+    let mut made = rich();
+    made.manifest["alf_version"] = json!("1.0.0-rc.1");
+    let odd = json!({"content": "", "id": "0A1B2C3D-0000-4000-8000-0000000000FF",
+        "temporal": {"created_at": "2026-07-02T00:00:00Z", "observed_at": "yesterday"}});
+    made.partitions[2].1.push(with(record(80, "2026-07-02T00:00:00Z"), odd.clone()));
+    let path = made.write(world.dir.path(), "in.alf");
+    let found = alf::validate(&path, Limits::default(), &Monitor::default()).unwrap();
+    let places: Vec<_> = found.errors.iter().map(|error| error.path.as_str()).collect();
+    let line = "memory/partitions/2026-Q3.jsonl:7";
+    assert_eq!(
+        places,
+        [
+            "manifest.json/alf_version",
+            &format!("{line}/content"),
+            &format!("{line}/temporal/observed_at")
+        ]
+    );
+    assert_eq!(world.import(&path).records.created, 10);
+    let out = world.dir.path().join("out.alf");
+    alf::export(&world.session, &out, &alf::ExportOptions::default(), &Monitor::default()).unwrap();
+    let record = &read(&out).records[odd["id"].as_str().unwrap()];
+    assert_eq!(
+        (&record["content"], &record["temporal"]["observed_at"]),
+        (&json!(""), &json!("yesterday"))
+    );
+    assert_eq!(read(&out).manifest["alf_version"], json!("1.0.0"));
+}

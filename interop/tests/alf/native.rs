@@ -130,3 +130,41 @@ fn a_record_of_a_native_grain_that_somebody_changed_takes_its_place() {
     );
     world.verify();
 }
+
+#[test]
+fn a_carried_grain_is_no_way_past_a_hold_openly_or_in_disguise() {
+    let one = grown();
+    let out = export(&one);
+    let of = |content: &str| {
+        out.records.values().find(|record| record["content"] == content).unwrap().clone()
+    };
+    let [tea, coffee] = ["ann mg:prefers tea", "ann mg:prefers coffee"].map(of);
+    // The record does not say what the grain in it is the successor of, and its hash is made to fit.
+    let mut disguised = coffee.clone();
+    disguised.as_object_mut().unwrap().remove("supersedes");
+    let mut view = disguised.clone();
+    for name in ["raw_source_format", "status"] {
+        view.as_object_mut().unwrap().remove(name);
+    }
+    let view = grainstore_interop::json::canonical(&view).unwrap();
+    disguised["raw_source_format"]["view_sha256"] = json!(sha256(view.as_bytes()));
+    for (what, record, failed) in [("openly", coffee, 1), ("in disguise", disguised, 0)] {
+        let world = World::new();
+        let mut tea = tea.clone();
+        tea["status"] = json!("active");
+        world.import_made(&Made::of(vec![("2026-Q3", vec![tea])]));
+        let found = world.session.query(&Query::default(), &PageOptions::first(9)).unwrap().results;
+        let held = found
+            .iter()
+            .find(|row| row.grain.text("object") == Some("tea"))
+            .unwrap()
+            .content_address;
+        world.session.hold(&held, "case 12").unwrap();
+        let path = Made::of(vec![("2026-Q3", vec![record])]).write(world.dir.path(), "in.alf");
+        let report = world.import_with(&path, &alf::ImportOptions::default());
+        assert_eq!(report.records.failed, failed, "{what}: {report:?}");
+        let state = world.session.inspect(&held).unwrap().state;
+        assert!(state.held && state.is_current(), "{what}");
+        world.verify();
+    }
+}

@@ -296,3 +296,19 @@ fn a_store_that_is_read_only_is_exported() {
     alf::export(&session, &path, &ExportOptions::default(), &Monitor::default()).unwrap();
     assert_same(&out, &read(&path));
 }
+
+#[test]
+fn a_file_that_is_the_same_as_a_sealed_partition_goes_without_it() {
+    let world = World::new();
+    let sealed = Made::of(vec![("2026-Q1", vec![record(1, "2026-02-01T00:00:00Z")])]);
+    let line = format!("{}\n", record(1, "2026-02-01T00:00:00Z"));
+    world.import_made(&sealed.clone().file("raw/openclaw/copy.jsonl", line.as_bytes()));
+    assert_eq!(world.export().0.files.len(), 1);
+    let path = sealed.write(world.dir.path(), "in.alf");
+    let mode = alf::ImportMode::Mirror;
+    let report = world.import_with(&path, &ImportOptions { mode, ..ImportOptions::default() });
+    assert_eq!(report.layers["files"].removed, 1);
+    let (out, _) = world.export();
+    assert_eq!(out.partitions["memory/partitions/2026-Q1.jsonl"], line.as_bytes());
+    assert_eq!(out.files.len(), 0);
+}

@@ -3,6 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use grainstore::prelude::*;
+use grainstore_interop::Monitor;
+use grainstore_interop::alf::{self, DeltaOptions, ExportOptions};
+use grainstore_interop::archive::{Archive, Limits};
 use grainstore_interop::json::{Value, parse};
 use jsonschema::Validator;
 
@@ -54,5 +58,41 @@ fn what_is_exported_is_valid_by_the_official_schemas() {
     let records = validator(&folder, "memory-record");
     for record in out.records.values() {
         assert!(records.is_valid(record), "{record}");
+    }
+}
+
+#[test]
+fn deltas_and_records_of_native_grains_are_valid_by_the_official_schemas() {
+    let Some(folder) = schemas() else { return };
+    let world = World::new();
+    world.import_made(&rich());
+    for grain in [
+        r#"{"type": "belief", "subject": "ann", "relation": "likes", "object": {"a": 1}, "confidence": 1,
+            "created_at": "2026-07-15T10:00:00Z"}"#,
+        r#"{"type": "state", "context": {"a": 1}, "created_at": "1970-01-01T00:00:00Z", "valid_to": 99999999999999}"#,
+    ] {
+        world.session.put(Grain::from_json(grain).unwrap()).unwrap();
+    }
+    let path = world.dir.path().join("out.alf");
+    let native = ExportOptions { native: true, ..ExportOptions::default() };
+    alf::export(&world.session, &path, &native, &Monitor::default()).unwrap();
+    let records = validator(&folder, "memory-record");
+    let out = read(&path);
+    assert_eq!(out.records.len(), 11);
+    for record in out.records.values() {
+        assert!(records.is_valid(record), "{record}");
+    }
+    check(&folder, "manifest", &out.manifest);
+    let path = world.dir.path().join("a.alf-delta");
+    alf::export_delta(&world.session, &path, &DeltaOptions::default(), &Monitor::default())
+        .unwrap();
+    let archive = Archive::open(&path, Limits::default()).unwrap();
+    for name in ["manifest.json", "delta-manifest.json"] {
+        let manifest = parse(&archive.read(name, 1 << 20).unwrap().unwrap()).unwrap();
+        check(&folder, "delta-manifest", &manifest);
+    }
+    let text = archive.read("memory/delta.jsonl", 1 << 20).unwrap().unwrap();
+    for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        assert!(records.is_valid(&parse(line).unwrap()));
     }
 }

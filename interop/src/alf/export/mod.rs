@@ -1,7 +1,7 @@
 //! Export (ALF 6.1): all of an agent as an archive.
 //!
-//! `adopt`: grains that were not born as records. `partitions`: records by time; those of sealed partitions are the same bytes each time. `manifest`: what the archive
-//! says of itself. `entry`: what is written, with its hash.
+//! `adopt`: grains that were not born as records. `partitions`: records by time; those of sealed partitions are the
+//! same bytes each time. `manifest`: what the archive says of itself. `entry`: what is written, with its hash.
 
 mod adopt;
 mod entry;
@@ -75,7 +75,8 @@ pub struct ExportReport {
     pub omitted_records: u64,
     /// The partitions.
     pub partitions: Vec<PartitionReport>,
-    /// Sealed partitions that are not the bytes of an earlier archive: a record of their time came later, or was erased.
+    /// Sealed partitions that are not the bytes of an earlier archive: a record of their time came later, or was
+    /// erased.
     pub replaced_partitions: Vec<String>,
     /// Number of files: raw sources, artifacts, and what is not known.
     pub files: u64,
@@ -234,7 +235,7 @@ fn remember(
     for label in partitions.obsolete(sealed.list().keys()) {
         sealed.remove(&label);
     }
-    sealed.commit(clamped(agent.session.now()), &[])?;
+    sealed.commit(clamped(agent.session.now()), &[&agent.files()?])?;
     match rows.is_empty() {
         true => Ok(()),
         false => agent.rows.write(rows),

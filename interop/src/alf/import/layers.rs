@@ -242,7 +242,7 @@ impl LayerImport<'_, '_> {
             changed.push((Change::File, name));
         }
         if !self.options.dry_run {
-            files.commit(self.at, &[])?;
+            files.commit(self.at, &[&self.agent.sealed()?])?;
         }
         Ok(counts)
     }

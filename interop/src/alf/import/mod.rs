@@ -1,7 +1,8 @@
 //! Import (ALF 6.2): the whole archive is checked before anything is written; then documents, files and records are.
 //!
-//! `report`: what came of it. `layers`: documents and files. `records`: the lines. `known`: new records, changed ones.
-//! `chunk`: records that are written together. `follow`: what the store itself did to records since. `sealed`: partitions whose bytes must not change.
+//! `report`: what came of it. `layers`: documents and files. `records`: the lines. `known`: new records, changed
+//! ones. `chunk`: records that are written together. `follow`: what the store itself did to records since. `sealed`:
+//! partitions whose bytes must not change.
 
 mod chunk;
 mod follow;
@@ -84,8 +85,8 @@ impl Default for ImportOptions {
 /// See the [module](super) for an example.
 ///
 /// # Errors
-/// `ERR_CORRUPT`, `ERR_SCHEMA`, `ERR_INTEGRITY`, `ERR_VERSION`, `ERR_LIMIT` for an archive that cannot be taken, with the
-/// entry: nothing is written then. A single record that cannot be taken is in the report, or with
+/// `ERR_CORRUPT`, `ERR_SCHEMA`, `ERR_INTEGRITY`, `ERR_VERSION`, `ERR_LIMIT` for an archive that cannot be taken, with
+/// the entry: nothing is written then. A single record that cannot be taken is in the report, or with
 /// [`ImportOptions::strict`] an error too. `ERR_ACCESS` unless the session is the operator's; `ERR_TIMEOUT`; those of
 /// the store.
 pub fn import(

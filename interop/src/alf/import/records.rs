@@ -23,7 +23,7 @@ const STEP: u64 = 500;
 
 /// What a line of a delta does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Operation {
+enum Operation {
     Create,
     Update,
     Delete,

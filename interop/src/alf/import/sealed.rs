@@ -58,7 +58,7 @@ pub(super) fn keep_sealed(
             rows.push(agent.rows.put(tables::SEALED, label.as_str(), &row, Owner::Store)?);
         }
     }
-    sealed.commit(clamped(agent.session.now()), &[])?;
+    sealed.commit(clamped(agent.session.now()), &[&agent.files()?])?;
     match rows.is_empty() {
         true => Ok(()),
         false => agent.rows.write(rows),

@@ -45,8 +45,8 @@ impl PurgeReason {
 pub enum PurgeScope {
     /// Records, by their ids.
     Records(Vec<String>),
-    /// The records of a principal: those whose grains have this `user_id`. Copies of them in files and sealed partitions
-    /// go too, which erasing the user alone would leave.
+    /// The records of a principal: those whose grains have this `user_id`. Copies of them in files and sealed
+    /// partitions go too, which erasing the user alone would leave.
     User(String),
     /// Everything that the store keeps of the agent.
     Agent,

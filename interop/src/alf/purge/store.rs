@@ -24,7 +24,8 @@ use crate::monitor::Monitor;
 /// Purges records of an agent of a store, or all of the agent.
 ///
 /// For each record every version goes, changes of it, its vectors, its rows, its lines in sealed partitions that are
-/// kept, and files with copies of it. Links to it stay. Its id is remembered: an import or a delta does not bring it back.
+/// kept, and files with copies of it. Links to it stay. Its id is remembered: an import or a delta does not bring it
+/// back.
 ///
 /// See the [module](crate::alf) for an example.
 ///
@@ -192,7 +193,7 @@ impl StorePurge<'_, '_> {
             let row = SealedRow { file, ids: hash_of_ids(&mut ids) };
             rows.push(self.agent.rows.put(tables::SEALED, label.as_str(), &row, Owner::Store)?);
         }
-        sealed.commit(clamped(self.agent.session.now()), &[])?;
+        sealed.commit(clamped(self.agent.session.now()), &[&self.agent.files()?])?;
         match rows.is_empty() {
             true => Ok(()),
             false => self.agent.rows.write(rows),
@@ -225,7 +226,7 @@ impl StorePurge<'_, '_> {
             files.remove(name);
         }
         let now = clamped(self.agent.session.now());
-        files.commit(now, &[])?;
+        files.commit(now, &[&self.agent.sealed()?])?;
         self.detach(&found, now)
     }
 

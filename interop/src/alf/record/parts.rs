@@ -55,8 +55,8 @@ impl Record {
     }
 }
 
-/// The number of a record, and when it was created, in milliseconds; `None` without an id. A time that cannot be read is
-/// the epoch.
+/// The number of a record, and when it was created, in milliseconds; `None` without an id. A time that cannot be read
+/// is the epoch.
 pub(in super::super) fn key_of(record: &Value) -> Option<(u128, i64)> {
     let created_at = record.get("temporal").and_then(|times| times.get("created_at"));
     let created_ms = created_at.and_then(Value::as_str).and_then(milliseconds);

@@ -111,9 +111,14 @@ fn check_text(shape: &Shape, text: &str, at: &Place<'_>, issues: &mut Issues) {
         Shape::Hex if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
             (Severity::Error, "it is no hex")
         }
-        Shape::Version if !is_version(text) => (Severity::Error, "it is no version such as 1.0.0"),
+        Shape::Version if is_version(text) => return,
+        // The drafts of the standard name themselves so.
+        Shape::Version if text.split(['-', '+']).next().is_some_and(is_version) => {
+            (Severity::Tolerable, "it is the version of a draft")
+        }
+        Shape::Version => (Severity::Error, "it is no version such as 1.0.0"),
         Shape::Checksum if !is_checksum(text) => (Severity::Error, "it is no checksum"),
-        Shape::Base64 | Shape::Hex | Shape::Version | Shape::Checksum => return,
+        Shape::Base64 | Shape::Hex | Shape::Checksum => return,
         shape => return check_kind(shape, &Value::Null, at, issues),
     };
     issues.add(problem.0, at, problem.1);

@@ -1,7 +1,7 @@
 //! The first pass over an archive: everything in it is read and checked before anything is written.
 //!
-//! `entries`: bytes against their checksums. `layers`: the documents. `lines`: the records, one at a time. `links`: what
-//! points nowhere. Of a record its id stays in memory, and what it points at.
+//! `entries`: bytes against their checksums. `layers`: the documents. `lines`: the records, one at a time. `links`:
+//! what points nowhere. Of a record its id stays in memory, and what it points at.
 
 mod credentials;
 mod entries;

@@ -139,7 +139,7 @@ fn every_changed_byte_is_found_but_those_of_the_time_of_the_export() {
 #[test]
 fn each_way_to_meddle_is_found_by_its_check() {
     let steps = |pack: &mut Value, change: &dyn Fn(&mut Vec<Value>)| {
-        change(pack["steps"].as_array_mut().unwrap())
+        change(pack["steps"].as_array_mut().unwrap());
     };
     let cases: Vec<(&str, u8, String)> = vec![
         ("nothing", 0, changed(|_| {}, true)),

@@ -21,6 +21,8 @@ pub(crate) mod policy;
 pub(crate) mod portable;
 pub(crate) mod query;
 pub(crate) mod reads;
+pub(crate) mod saga;
+pub(crate) mod saga_vault;
 pub(crate) mod signed;
 pub(crate) mod store;
 pub(crate) mod stream;

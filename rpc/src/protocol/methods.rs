@@ -12,7 +12,7 @@ use crate::host::Host;
 use crate::operations::stream::{self, Events};
 use crate::operations::{
     agents, ages, alf, calls, codec, erasure, graph, maintain, marks, migrate, policy, portable,
-    query, reads, signed, store, write,
+    query, reads, saga, saga_vault, signed, store, write,
 };
 
 /// A method: it takes its parameters as unparsed JSON, and may send events before it answers.
@@ -124,6 +124,12 @@ const METHODS: &[Method] = &[
     method!("alf_apply", alf::alf_apply, events),
     method!("alf_purge", alf::alf_purge, events),
     method!("alf_validate", alf::alf_validate, alone),
+    method!("saga_validate", saga::saga_validate, host),
+    method!("saga_import", saga::saga_import, events),
+    method!("saga_export", saga::saga_export, events),
+    method!("saga_sign", saga::saga_sign, alone),
+    method!("saga_redact", saga::saga_redact, host),
+    method!("saga_vault", saga_vault::saga_vault),
     method!("migrate", migrate::migrate, events),
     method!("migrate_formats", migrate::migrate_formats, alone),
     method!("close", store::close, host),

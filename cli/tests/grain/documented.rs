@@ -31,6 +31,9 @@ fn the_document_lists_the_methods_there_are() {
 #[test]
 fn its_examples_work_and_their_answers_hold_what_is_told() {
     let place = Place::empty();
+    let entity =
+        r#"{"type":"entity","name":"alice","entityType":"person","observations":["likes tea"]}"#;
+    std::fs::write(place.path().join("memory.jsonl"), entity).unwrap();
     let mut rpc = place.rpc();
     let mut blob = String::new();
     let mut token = String::new();

@@ -39,6 +39,7 @@ mod locomo;
 mod maintain;
 #[cfg(test)]
 mod marks;
+mod neighbours;
 #[cfg(test)]
 mod paths;
 #[cfg(test)]

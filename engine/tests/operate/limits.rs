@@ -66,6 +66,7 @@ fn public() -> Vec<(&'static str, &'static str, u128)> {
         ("engine/src/read/graph/reader.rs", "MAX_GRAPH_STEPS", limits::MAX_GRAPH_STEPS.into()),
         ("engine/src/state/application.rs", "MAX_SIDE_BLOB_BYTES", size(limits::MAX_SIDE_BLOB_BYTES)),
         ("engine/src/state/application.rs", "MAX_APPLICATION_BYTES", size(limits::MAX_APPLICATION_BYTES)),
+        ("engine/src/state/audit/transfer.rs", "MAX_TRANSFER_FORMAT_BYTES", size(limits::MAX_TRANSFER_FORMAT_BYTES)),
         ("engine/src/state/application.rs", "MAX_KEY_BYTES", size(limits::MAX_KEY_BYTES)),
         ("engine/src/state/application.rs", "MAX_VALUE_BYTES", size(limits::MAX_VALUE_BYTES)),
         ("engine/src/state/application.rs", "MAX_ROW_CHANGES", size(limits::MAX_ROW_CHANGES)),

@@ -84,6 +84,24 @@ pub(super) const READS: &[Read] = &[
 
 /// Methods that tell nothing of stored grains beyond those named to them, or write.
 pub(super) const OTHER_METHODS: &[&str] = &[
+    // Of neighbouring formats: the operator's, over the whole store, or about what is given.
+    "ages_segments",
+    "ages_export",
+    "ages_verify",
+    "alf_import",
+    "alf_export",
+    "alf_delta",
+    "alf_apply",
+    "alf_purge",
+    "alf_validate",
+    "saga_validate",
+    "saga_import",
+    "saga_export",
+    "saga_sign",
+    "saga_redact",
+    "saga_vault",
+    "migrate",
+    "migrate_formats",
     "hello",
     "encode",
     "decode",
@@ -146,6 +164,11 @@ pub(super) const COMMANDS: &[Read] = &[
 
 /// Commands that tell nothing of stored grains beyond those named to them, or write.
 pub(super) const OTHER_COMMANDS: &[&str] = &[
+    // Of neighbouring formats: the operator's, over the whole store, or about what is given.
+    "ages",
+    "alf",
+    "migrate",
+    "saga",
     "add",
     "init",
     "put",

@@ -1,0 +1,118 @@
+//! The commands on neighbouring formats, as a user types them: what they print, and with which code they end.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::kit::{Place, belief};
+
+const AGENT: &str = "0a1b2c3d-0000-4000-8000-00000000000a";
+
+/// A document of an agent, without a signature.
+fn document() -> Value {
+    json!({
+        "$schema": "https://saga-standard.dev/schema/v1", "sagaVersion": "1.0", "documentId": "saga_test0001",
+        "exportedAt": "2026-03-20T10:00:00Z", "exportType": "profile", "layers": {
+            "identity": {
+                "handle": "aria-chen", "walletAddress": "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A",
+                "chain": "eip155:8453", "createdAt": "2026-01-15T08:00:00Z",
+            },
+            "persona": { "name": "Aria" },
+            "skills": { "selfReported": [{ "name": "rust" }] },
+        },
+    })
+}
+
+#[test]
+fn an_auditor_verifies_decisions_with_one_command() {
+    let place = Place::with_store();
+    place.feed(&["put", "-"], belief("alice", "tea")).done();
+    place.grain(&["ages", "export", "pack.json"]).done();
+    let pack = fs::read_to_string(place.path().join("pack.json")).unwrap();
+    let verdict = place.grain(&["ages", "verify", "pack.json"]);
+    assert_eq!((verdict.code, verdict.out.as_slice()), (0, &b"VALID\n"[..]));
+    fs::write(place.path().join("pack.json"), pack.replace("\"put\"", "\"get\"")).unwrap();
+    let verdict = place.grain(&["ages", "verify", "pack.json"]);
+    assert_eq!((verdict.code, verdict.out.as_slice()), (1, &b"TAMPERED\n"[..]));
+    assert!(verdict.err.contains("check 4, step 2"), "{}", verdict.err);
+    let nothing = place.grain(&["ages", "verify", "nothing.json"]);
+    assert_eq!((nothing.code, nothing.out.as_slice()), (1, &b"TAMPERED\n"[..]));
+}
+
+#[test]
+fn an_agent_moves_from_store_to_store_in_an_archive() {
+    let (from, to) = (Place::with_store(), Place::with_store());
+    from.feed(&["put", "-"], belief("alice", "tea")).done();
+    let name = ["--agent-id", AGENT, "--agent-name", "Ada", "--native"];
+    from.grain(&[&["alf", "export", "ada.alf"][..], &name].concat()).done();
+    from.grain(&["alf", "validate", "ada.alf"]).done();
+    let archive = from.path().join("ada.alf");
+    let archive = archive.to_str().unwrap();
+    to.grain(&["alf", "import", archive, "--dry-run"]).done();
+    let report = to.grain(&["--json", "alf", "import", archive]).done().json();
+    assert_eq!(report["records"]["created"], 1);
+    let again = to.grain(&["--json", "alf", "import", archive]).done().json();
+    assert_eq!(
+        (&again["records"]["created"], &again["records"]["unchanged"]),
+        (&json!(0), &json!(1))
+    );
+    let asked = r#"RECALL beliefs WHERE subject = "alice" AS text"#;
+    assert_eq!(to.grain(&["cal", asked]).done().out, from.grain(&["cal", asked]).done().out);
+    to.grain(&["verify"]).done();
+
+    fs::write(to.path().join("cut.alf"), &fs::read(archive).unwrap()[..200]).unwrap();
+    let cut = to.grain(&["alf", "validate", "cut.alf"]);
+    assert_eq!(cut.code, 1, "{}", cut.err);
+    let cut = to.grain(&["alf", "import", "cut.alf"]);
+    assert!(cut.code == 1 && cut.err.contains("ERR_CORRUPT"), "{}", cut.err);
+}
+
+#[test]
+fn what_another_tool_remembers_comes_in_once() {
+    let place = Place::with_store();
+    let memories = json!({ "results": [{
+        "id": "m1", "memory": "Prefers tea", "user_id": "ann", "created_at": "2026-01-02T09:00:00Z",
+    }] });
+    fs::write(place.path().join("memories.json"), memories.to_string()).unwrap();
+    let migrate = ["--json", "migrate", "mem0", "memories.json"];
+    let dry = place.grain(&[&migrate[..], &["--dry-run"]].concat()).done().json();
+    assert_eq!((&dry["dry_run"], &dry["added"]), (&json!(true), &json!(1)));
+    assert_eq!(place.grain(&migrate).done().json()["added"], 1);
+    assert_eq!(place.grain(&migrate).done().json()["unchanged"], 1);
+    let other = place.grain(&["migrate", "letta", "memories.json"]);
+    assert!(other.code == 1 && other.err.contains("`mem0`"), "{}", other.err);
+    let about = ["--user", "bob", "--json", "migrate", "mem0", "memories.json"];
+    assert_eq!(place.grain(&about).done().json()["added"], 1);
+}
+
+#[test]
+fn a_profile_is_signed_taken_in_and_redacted() {
+    let place = Place::with_store();
+    fs::write(place.path().join("key"), [0x11; 32]).unwrap();
+    fs::write(place.path().join("aria.json"), document().to_string()).unwrap();
+    let key = ["--chain", "eip155:8453", "--key-seed", "key"];
+    assert_eq!(place.grain(&["saga", "validate", "aria.json"]).code, 1);
+    assert_eq!(place.grain(&["saga", "import", "aria.json"]).code, 1);
+    place.grain(&[&["saga", "sign", "aria.json", "--to", "signed.json"][..], &key].concat()).done();
+    place.grain(&["saga", "validate", "signed.json"]).done();
+    let report = place.grain(&["--json", "saga", "import", "signed.json"]).done().json();
+    assert_eq!(report["signature"], "verified");
+
+    let secret = r#"{"keyName": "ci", "keyValue": "quite-secret"}"#;
+    let add = [&["saga", "vault", "add", "api-key", "ci"][..], &key].concat();
+    let id = place.feed(&add, secret).done();
+    let id = String::from_utf8(id.out).unwrap();
+    let open = [&["saga", "vault", "open", id.trim()][..], &key].concat();
+    assert!(String::from_utf8_lossy(&place.grain(&open).done().out).contains("quite-secret"));
+
+    place.grain(&[&["saga", "export", "aria.saga"][..], &key].concat()).done();
+    place.grain(&["saga", "validate", "aria.saga"]).done();
+    let redact = ["saga", "redact", "signed.json", "--to", "red.json", "--organization", "acme"];
+    place.grain(&[&redact[..], &key].concat()).done();
+    place.grain(&["saga", "validate", "red.json"]).done();
+    let changed =
+        fs::read_to_string(place.path().join("signed.json")).unwrap().replace("Aria", "Arla");
+    fs::write(place.path().join("signed.json"), changed).unwrap();
+    let refused = place.grain(&["saga", "import", "signed.json"]);
+    assert!(refused.code == 1 && refused.err.contains("ERR_SIGNATURE"), "{}", refused.err);
+}

@@ -7,12 +7,11 @@ use serde_json::json;
 use super::FORMAT;
 use super::carried::digest_of_view;
 use super::text::content_of;
-use crate::alf::change::version_7;
 use crate::alf::names::{PROFILE, RUNTIME};
-use crate::alf::record::uuid_text;
 use crate::error::Result;
 use crate::json::{self, Value};
 use crate::kept::date_text;
+use crate::uuid::version_7;
 
 /// `source_type` of a grain, and `source.extraction_method` of a record.
 const METHODS: [(&str, &str); 4] = [
@@ -38,7 +37,7 @@ pub(in super::super) fn is_native(grain: &Grain) -> bool {
 
 /// The id of the record of a grain, which follows from its time and address.
 pub(in super::super) fn native_id(created_at: EpochMs, address: &ContentAddress) -> String {
-    uuid_text(version_7(created_at.get(), address.as_bytes()))
+    version_7(created_at.get(), address.as_bytes())
 }
 
 /// Returns the record of a grain, without the bytes of the grain: those are added where it is written.

@@ -8,11 +8,10 @@ use grainstore::{EpochMs, ErrorKind};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::alf::change::version_7;
-use crate::alf::record::uuid_text;
 use crate::alf::schema::is_uuid;
 use crate::error::{Error, Result};
 use crate::kept::date_text;
+use crate::uuid::version_7;
 
 /// Why something is purged (ALF 3.1.11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,7 +151,7 @@ impl PurgeReport {
         }
         let asked =
             format!("{agent_id}|{}|{}|{:?}", options.requested_by, now.get(), options.reason);
-        let purge_id = uuid_text(version_7(now.get(), &Sha256::digest(asked).into()));
+        let purge_id = version_7(now.get(), &Sha256::digest(asked).into());
         let at = date_text(now).unwrap_or_default();
         Ok(Self {
             purge_id,

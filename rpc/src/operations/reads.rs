@@ -229,6 +229,7 @@ mod tests {
             count: None,
             consent: None,
             application: None,
+            transfer: None,
         };
         let cursor = |page| {
             let error = listed(page).err()?;

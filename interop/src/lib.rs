@@ -22,6 +22,7 @@ mod kept;
 pub mod migrate;
 mod monitor;
 pub mod saga;
+mod transfer;
 mod uuid;
 
 pub use error::{Error, Result};

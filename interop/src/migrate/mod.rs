@@ -34,6 +34,7 @@ pub use report::{Became, LeftOutRecord, MAX_LISTED, MigrateReport};
 
 use crate::error::Result;
 use crate::monitor::Monitor;
+use crate::transfer;
 use format::Ask;
 use record::Sink;
 use source::Source;
@@ -96,7 +97,12 @@ pub fn run(
         return Ok(checked);
     }
     let records = checked.records;
-    pass(format, &ask, Writer::new(run, Pass::Write { records }, monitor))
+    let report = pass(format, &ask, Writer::new(run, Pass::Write { records }, monitor))?;
+    let items = report.added.saturating_add(report.changed).saturating_add(report.ended);
+    if items > 0 {
+        transfer::imported(session, format.name(), items)?;
+    }
+    Ok(report)
 }
 
 /// Reads the source once.

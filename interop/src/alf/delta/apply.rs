@@ -14,6 +14,7 @@ use crate::alf::names::tables;
 use crate::error::{Error, Result};
 use crate::json::Value;
 use crate::monitor::Monitor;
+use crate::transfer;
 
 /// What a delta did to a store: [`apply_delta`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -88,6 +89,8 @@ pub fn apply_delta(
         let applied = agent.rows.put(tables::PEERS, peer, &new, Owner::Store)?;
         let head = agent.head_change(sequence.max(agent.sequence()?))?;
         agent.rows.write(vec![applied, head])?;
+        let taken = report.import.records.taken();
+        transfer::imported(session, "alf", taken)?;
     }
     report.import.sequence = agent.sequence()?;
     Ok(report)

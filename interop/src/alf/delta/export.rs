@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::json::{self, Value};
 use crate::kept::date_text;
 use crate::monitor::Monitor;
+use crate::transfer;
 
 /// Options of [`export_delta`].
 ///
@@ -111,6 +112,8 @@ pub fn export_delta(
         entries.insert(0, NewEntry::text(name, &manifest));
     }
     write_entries(writer, entries, monitor)?;
+    let lines = [report.created, report.updated, report.deleted].into_iter().sum();
+    transfer::exported(session, "alf", lines)?;
     Ok(Some(report))
 }
 

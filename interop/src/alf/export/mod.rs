@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::json::{self, Value};
 use crate::kept::{Files, clamped};
 use crate::monitor::Monitor;
+use crate::transfer;
 
 pub(super) use entry::{Content, NewEntry, write_entries};
 pub(super) use manifest::{described, update, with_checksum};
@@ -150,6 +151,7 @@ pub fn export(
     if options.remember_sealed && !session.store().is_read_only() {
         remember(&agent, sealed, &partitions, &written)?;
     }
+    transfer::exported(session, "alf", partitions.records())?;
     Ok(ExportReport {
         agent_id: agent.id.clone(),
         records: partitions.records(),

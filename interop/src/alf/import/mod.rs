@@ -23,6 +23,7 @@ use super::survey::Survey;
 use crate::archive::Limits;
 use crate::error::{Error, Result};
 use crate::monitor::Monitor;
+use crate::transfer;
 
 pub(super) use follow::follow_store;
 pub(super) use layers::{import_layers, kept_document, whole_document};
@@ -124,6 +125,7 @@ pub fn import(
         )?;
         agent.rows.write(vec![peer])?;
         agent.enroll(bundle.agent("name"))?;
+        transfer::imported(session, "alf", report.records.taken())?;
     }
     report.sequence = agent.sequence()?;
     Ok(report)

@@ -56,6 +56,13 @@ pub struct RecordCounts {
     pub failed: u64,
 }
 
+impl RecordCounts {
+    /// Records that changed the store.
+    pub(in crate::alf) fn taken(&self) -> u64 {
+        [self.created, self.updated, self.deleted].into_iter().sum()
+    }
+}
+
 /// Numbers of documents, items or files of a layer of an [`ImportReport`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]

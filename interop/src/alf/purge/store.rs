@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::json::Value;
 use crate::kept::{ANCHOR_LAYER, Files, clamped};
 use crate::monitor::Monitor;
+use crate::transfer;
 
 /// Purges records of an agent of a store, or all of the agent.
 ///
@@ -54,6 +55,9 @@ pub fn purge(
             report.record_ids = None;
         }
         _ => purge.records(&targets, &mut report)?,
+    }
+    if !options.dry_run {
+        transfer::purged(session, "alf", report.records_removed)?;
     }
     report.finish(session.now(), options.audit_file.as_deref())
 }

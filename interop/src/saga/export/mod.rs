@@ -31,6 +31,7 @@ use super::store::AgentStore;
 use super::time;
 use super::validate::Verdict;
 use crate::error::{Error, Result};
+use crate::transfer;
 
 pub use options::{ExportOptions, ExportReport, TransferRequest};
 pub use stored::stored_document;
@@ -267,8 +268,9 @@ impl<'s> Export<'s> {
         Ok(())
     }
 
-    /// Notes that a transfer began.
+    /// Tells the audit log of it, and notes that a transfer began, if one did.
     fn mark(&self, options: &ExportOptions<'_>) -> Result<()> {
+        transfer::exported(self.store.session(), "saga", self.report.layers.len() as u64)?;
         match options.export_type {
             Some(ExportType::Transfer) => {
                 freeze::mark_pending(&self.store, &self.report.document_id, self.now)

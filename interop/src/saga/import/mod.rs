@@ -24,6 +24,7 @@ use super::store::{AgentStore, Counts, Plan, key_of};
 use crate::archive::Limits;
 use crate::error::Result;
 use crate::monitor::Monitor;
+use crate::transfer;
 
 pub(super) use consent::{CONSENT_KIND, is_withdrawal};
 pub(super) use files::{FILES, OWN_FORMAT, open as open_files};
@@ -216,6 +217,8 @@ impl<'s> Import<'s> {
         let store = plan.store().clone();
         report.items = plan.write(&options.monitor)?;
         store.set_mark(LATEST, Some(&report.document_id))?;
+        let items = report.items.added.saturating_add(report.items.replaced);
+        transfer::imported(store.session(), "saga", items)?;
         Ok(report)
     }
 }

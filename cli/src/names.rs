@@ -44,14 +44,6 @@ pub(crate) const SAME_FACT: &Names = &[
 pub(crate) const GRANULARITIES: &Names =
     &[("quarter", "A quarter of a year"), ("month", "For agents that remember much")];
 
-/// Reasons of a purge.
-pub(crate) const PURGE_REASONS: &Names = &[
-    ("gdpr_article_17", "The right to erasure of the GDPR"),
-    ("ccpa_deletion", "The right to deletion of the CCPA"),
-    ("user_request", "The user asked for it"),
-    ("security_incident", "Something was remembered that should not have been"),
-];
-
 /// Parses one of these names into the value that has it in JSON.
 pub(crate) fn named<T>(names: &'static Names) -> impl TypedValueParser<Value = T>
 where

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use grainstore_interop::alf::{
     self, ApplyReport, DeltaOptions, ExportOptions, Granularity, ImportMode, ImportOptions,
@@ -13,7 +14,7 @@ use serde_json::json;
 use super::followed::followed;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::names::{GRANULARITIES, PURGE_REASONS, named};
+use crate::names::{GRANULARITIES, named};
 use crate::output::Output;
 
 /// Issues that are shown one by one.
@@ -116,7 +117,7 @@ struct Purge {
     #[arg(long, conflicts_with = "ids")]
     whole_agent: bool,
     /// Why
-    #[arg(long, value_name = "REASON", value_parser = named::<PurgeReason>(PURGE_REASONS))]
+    #[arg(long, value_name = "REASON", value_parser = reasons())]
     reason: PurgeReason,
     /// Who asked for it: the record of the purge has it
     #[arg(long, value_name = "UUID")]
@@ -141,6 +142,12 @@ struct Purge {
     /// A file that the record of the purge is appended to
     #[arg(long, value_name = "FILE")]
     audit_file: Option<PathBuf>,
+}
+
+/// Parses a reason of a purge.
+fn reasons() -> impl TypedValueParser<Value = PurgeReason> {
+    let words = PurgeReason::ALL.iter().map(|reason| reason.word());
+    PossibleValuesParser::new(words).try_map(|word| word.parse::<PurgeReason>())
 }
 
 impl Alf {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::Monitor;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::uuid;
 
 /// Entries that are read at a time; one of a batch has an address for each grain.
@@ -96,11 +96,18 @@ pub(super) fn each_entry(
     monitor: &Monitor<'_>,
     mut take: impl FnMut(AuditEntry) -> Result<()>,
 ) -> Result<()> {
-    let mut after = None;
+    let (mut after, mut expected) = (None, 0);
     loop {
         let page = session.audit_evidence(after, PAGE)?;
         let Some(end) = page.last().map(|entry| entry.sequence) else { return Ok(()) };
         for entry in page.into_iter().filter(|entry| entry.sequence <= last) {
+            if entry.sequence != expected {
+                let message = format!("entry {expected} of the audit log is not there");
+                return Err(
+                    Error::integrity(message).with_hint("verify the store: its log was cut")
+                );
+            }
+            expected = expected.saturating_add(1);
             take(entry)?;
         }
         monitor.step(end.min(last).saturating_add(1), last.saturating_add(1))?;

@@ -16,6 +16,9 @@ use crate::json;
 /// Most bytes of a pack that [`verify`] reads; a larger one is TAMPERED.
 pub const MAX_PACK_BYTES: u64 = 64 << 20;
 
+/// Memory that the values of a pack take at most.
+const MAX_PACK_MEMORY: u64 = 512 << 20;
+
 /// Deepest nesting of a pack.
 const MAX_DEPTH: usize = 16;
 
@@ -158,7 +161,8 @@ fn of_step(check: u8, at: u64, reason: String) -> Tampering {
 
 /// Makes the checks one after the other. Returns the number of steps, and the root.
 fn check(bytes: &[u8]) -> Result<(u64, String), Tampering> {
-    let mut pack = json::parse(bytes).map_err(|error| of_pack(1, error.to_string()))?;
+    let mut pack = json::parse_within(bytes, MAX_PACK_MEMORY)
+        .map_err(|error| of_pack(1, error.to_string()))?;
     if depth(&pack) > MAX_DEPTH {
         return Err(of_pack(1, format!("it is nested deeper than {MAX_DEPTH}")));
     }

@@ -7,12 +7,15 @@ use super::names::{
     DELTA_ENTRY, DELTA_MANIFEST_ENTRY, INDEX_ENTRY, LAYERS, Layer, MAJOR, MANIFEST_ENTRY,
 };
 use super::schema;
-use crate::archive::{Archive, Limits};
+use crate::archive::{Archive, Entry, EntryReader, Limits};
 use crate::error::{Error, Result};
-use crate::json::{self, Value};
+use crate::json::{self, Lines, MAX_LINE_BYTES, Value};
 
 /// Most bytes of a document of an archive; `ERR_LIMIT` beyond. Records and files are read bit by bit.
 pub(super) const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
+
+/// Memory that the value of a line takes at most: of one that is long, most is one text.
+const MAX_LINE_MEMORY: u64 = 256 << 20;
 
 /// What an archive is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +49,14 @@ pub(super) struct Partition {
 }
 
 impl Bundle {
+    /// The lines of an entry, of which each takes bounded memory.
+    ///
+    /// # Errors
+    /// Those of [`Archive::reader`].
+    pub(super) fn lines(&self, entry: &Entry) -> Result<Lines<EntryReader<'_>>> {
+        Ok(Lines::limited(self.archive.reader(entry)?, MAX_LINE_BYTES, MAX_LINE_MEMORY))
+    }
+
     /// Opens an archive, and reads its manifest.
     ///
     /// # Errors
@@ -139,7 +150,7 @@ impl Bundle {
             let is_own = [MANIFEST_ENTRY, DELTA_MANIFEST_ENTRY, INDEX_ENTRY].contains(name);
             !is_layer && !is_partition && !is_own && self.index_entry() != Some(name)
         };
-        self.archive.entries().iter().map(crate::archive::Entry::name).filter(is_file)
+        self.archive.entries().iter().map(Entry::name).filter(is_file)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Writing: deflated, with one date for all entries, and in place once it is whole.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -94,6 +95,7 @@ impl Write for NewFile {
 /// Writes a ZIP archive: the same entries give the same bytes.
 pub struct ArchiveWriter<W> {
     zip: ZipArchiveWriter<W>,
+    names: HashSet<String>,
 }
 
 impl<W> fmt::Debug for ArchiveWriter<W> {
@@ -123,15 +125,18 @@ impl ArchiveWriter<NewFile> {
 impl<W: Write> ArchiveWriter<W> {
     /// Begins an archive that is written to something.
     pub fn to(writer: W) -> Self {
-        Self { zip: ZipArchiveWriter::new(writer) }
+        Self { zip: ZipArchiveWriter::new(writer), names: HashSet::new() }
     }
 
     /// Adds an entry, and returns its length in bytes.
     ///
     /// # Errors
-    /// `ERR_CORRUPT` for an unsafe name; `ERR_IO`.
+    /// `ERR_CORRUPT` for a name that is unsafe, or there already; `ERR_IO`.
     pub fn add(&mut self, name: &str, mut bytes: impl Read) -> Result<u64> {
         let name = name::checked(name.as_bytes())?;
+        if !self.names.insert(name.clone()) {
+            return Err(Error::corrupt("two entries would have this name").in_entry(&name));
+        }
         let begun = self
             .zip
             .new_file(name.as_str())

@@ -218,11 +218,19 @@ pub(super) const KNOWS: &str = "mg:knows";
 /// The relation that a source names, kept out of the ones that have a meaning in the standard (`mg:`, OMS 8): a file from
 /// elsewhere delegates nothing and owns nothing.
 pub(super) fn relation(of_source: &str) -> String {
-    match of_source.trim() {
+    // What the writer takes out of text must not hide the beginning of a name.
+    let name = of_source.replace('\u{feff}', "");
+    match name.trim() {
         "" => KNOWS.to_owned(),
-        name if name.to_ascii_lowercase().starts_with("mg:") => format!("imported:{name}"),
+        name if is_meant(name) => format!("imported:{name}"),
         name => name.to_owned(),
     }
+}
+
+/// Returns `true` for a relation that the standard or the store gives a meaning.
+fn is_meant(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("mg:") || name == "owned_by"
 }
 
 /// The text of a member that is one and is not empty.

@@ -18,6 +18,9 @@ use crate::json;
 /// Most bytes of a [`Document`]; `ERR_LIMIT` beyond.
 pub const MAX_DOCUMENT_BYTES: usize = 16 << 20;
 
+/// Memory that the values of a document take at most.
+const MAX_DOCUMENT_MEMORY: u64 = 256 << 20;
+
 /// The version of the standard that is written, and the major version that is read.
 pub(super) const VERSION: &str = "1.0";
 
@@ -61,7 +64,7 @@ impl Document {
         if bytes.len() > MAX_DOCUMENT_BYTES {
             return Err(Error::limit(format!("a document has {MAX_DOCUMENT_BYTES} bytes at most")));
         }
-        Self::from_value(json::parse(bytes)?)
+        Self::from_value(json::parse_within(bytes, MAX_DOCUMENT_MEMORY)?)
     }
 
     /// Reads a document from a file.

@@ -45,11 +45,16 @@ pub(super) struct Findings {
 
 impl Findings {
     pub(super) fn add(&mut self, finding: Finding) {
+        let is_worst_yet = Some(finding.level) > self.worst;
         self.worst = self.worst.max(Some(finding.level));
         if self.kept.len() < MAX_FINDINGS {
             self.kept.push(finding);
-        } else {
-            self.dropped = self.dropped.saturating_add(1);
+            return;
+        }
+        self.dropped = self.dropped.saturating_add(1);
+        // Whoever decides by the worst finding finds it among those that are kept.
+        if is_worst_yet && let Some(last) = self.kept.last_mut() {
+            *last = finding;
         }
     }
 

@@ -12,12 +12,13 @@ use clap::{Args, Subcommand};
 use grainstore::{Clock, SystemClock};
 use grainstore_interop::archive::{Limits, NewFile};
 use grainstore_interop::saga::{
-    Classifications, Container, Document, ImportOptions, ImportReport, RedactOptions,
-    SignatureVerdict, Signer, Validation, Verdict, import_container, import_document,
+    Classifications, Container, ContainerVerdict, Document, ImportOptions, ImportReport,
+    RedactOptions, SignatureVerdict, Signer, Validation, Verdict, import_container,
+    import_document,
 };
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::key::{KeyOptions, SignerOptions};
 use super::followed::followed;
@@ -180,27 +181,27 @@ fn validate(file: &Path, context: &mut Context<'_>) -> Result<()> {
     let (found, container) = match is_container(file)? {
         true => {
             let container = Container::open(file, Limits::default())?;
-            (container.document().validate(now), Some(word(container.verdict())))
+            (container.document().validate(now), Some(container.verdict().clone()))
         }
         false => (Document::read(file)?.validate(now), None),
     };
-    context
-        .output
-        .answer(&found, |output| tell_validation(&found, container.as_deref(), output))?;
+    let answer = json!({ "document": found, "container": container });
+    context.output.answer(&answer, |output| tell_validation(&found, container.as_ref(), output))?;
     context.output.flush()?;
-    let is_good =
-        found.verdict != Verdict::Invalid && found.signature == SignatureVerdict::Verified;
+    let is_good = found.verdict != Verdict::Invalid
+        && found.signature == SignatureVerdict::Verified
+        && container.is_none_or(|verdict| verdict == ContainerVerdict::Verified);
     if is_good { Ok(()) } else { Err(Error::AlreadyReported(1)) }
 }
 
 fn tell_validation(
     found: &Validation,
-    container: Option<&str>,
+    container: Option<&ContainerVerdict>,
     output: &mut Output<'_>,
 ) -> Result<()> {
     output.line(&format!("{}; signature: {}", word(&found.verdict), word(&found.signature)))?;
     if let Some(container) = container {
-        output.line(&format!("container: {container}"))?;
+        output.line(&format!("container: {}", word(container)))?;
     }
     for finding in &found.findings {
         output.line(&format!(

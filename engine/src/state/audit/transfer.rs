@@ -84,7 +84,7 @@ impl TransferSummary {
     pub(super) fn fields(&self) -> Map {
         let mut fields = Map::from([
             ("format".to_owned(), Value::from(self.format.as_str())),
-            ("items".to_owned(), Value::from(self.items)),
+            ("items".to_owned(), Value::from(self.items.min(i64::MAX.unsigned_abs()))),
         ]);
         if let Some(digest) = self.digest {
             fields.insert("digest".to_owned(), Value::Bytes(digest.to_vec()));

@@ -41,7 +41,8 @@ impl Importer<'_, '_> {
         report: &mut ImportReport,
     ) -> Result<()> {
         let mut old = None;
-        if let Some(target) = &record.supersedes
+        // A change without a target takes the place of what it says it changes.
+        if let Some(target) = record.supersedes.as_ref().or(record.change_of.as_ref())
             && *target != record.id
         {
             let coming = uuid_number(target).filter(|number| survey.has(*number));
@@ -231,6 +232,7 @@ impl Importer<'_, '_> {
                 context.insert(key, Field::from(self.now.get()));
             }
         } else if let Some(carried) = carried(&record.rest)?
+            && carried.continues(old)
             && let Some(view) = small(without_grain(record.rest.clone()))
         {
             return Ok(Made::carrying(carried, view, fields, old));
@@ -298,6 +300,17 @@ impl Importer<'_, '_> {
     }
 }
 
+impl Carried {
+    /// Returns `true` unless it would leave the grain whose place it takes where it is: then the record is one that says
+    /// what it says, which supersedes that, and its policy is asked.
+    fn continues(&self, old: Former<'_>) -> bool {
+        old.is_none_or(|((old, _), _)| {
+            let parent = old.to_string();
+            old == self.address || self.grain.texts("derived_from").any(|from| from == parent)
+        })
+    }
+}
+
 /// The grain of a record.
 struct Made {
     grain: NewGrain,
@@ -323,10 +336,7 @@ impl Made {
         old: Former<'_>,
     ) -> Self {
         let Carried { offer, address, grain } = carried;
-        let old = old.map(|((old, _), _)| old).filter(|old| {
-            let old = old.to_string();
-            grain.texts("derived_from").any(|parent| parent == old)
-        });
+        let old = old.map(|((old, _), _)| old).filter(|old| *old != address);
         Self {
             grain: NewGrain::given(offer, address),
             grain_type: grain.grain_type().byte(),

@@ -15,7 +15,7 @@ use crate::alf::record::{AgentPrincipals, Record, uuid_number};
 use crate::alf::survey::{LineCheck, Survey, filled};
 use crate::alf::vectors::VectorSpaces;
 use crate::error::Result;
-use crate::json::{Lines, Value};
+use crate::json::Value;
 use crate::monitor::Monitor;
 
 /// Records between two reports of the progress.
@@ -156,7 +156,7 @@ impl<'a, 's> Importer<'a, 's> {
                 continue;
             }
             let file = Place::entry(&partition.file);
-            for line in Lines::of(bundle.archive.reader(entry)?) {
+            for line in bundle.lines(entry)? {
                 let line = line?;
                 let key = (number, line.number);
                 if only.is_some_and(|(set, _)| !set.contains(&key)) {

@@ -13,7 +13,6 @@ use crate::alf::partition::{Granularity, Span, labels_of};
 use crate::alf::record::key_of;
 use crate::alf::survey::Survey;
 use crate::error::Result;
-use crate::json::Lines;
 use crate::kept::{clamped, milliseconds};
 
 /// What is known of a sealed partition that was read or written.
@@ -81,7 +80,7 @@ fn label_of(partition: &Partition) -> Option<String> {
 fn ids_of(bundle: &Bundle, partition: &Partition, label: &str) -> Result<Option<String>> {
     let Some(entry) = bundle.archive.entry(&partition.file) else { return Ok(None) };
     let mut ids = Vec::new();
-    for line in Lines::of(bundle.archive.reader(entry)?) {
+    for line in bundle.lines(entry)? {
         let Some((number, created_ms)) = line?.value.ok().as_ref().and_then(key_of) else {
             return Ok(None);
         };

@@ -29,13 +29,37 @@ pub enum PurgeReason {
 }
 
 impl PurgeReason {
-    fn word(self) -> &'static str {
+    /// All reasons.
+    ///
+    /// ```
+    /// use grainstore_interop::alf::PurgeReason;
+    ///
+    /// for reason in PurgeReason::ALL {
+    ///     assert_eq!(reason.word().parse::<PurgeReason>()?, *reason);
+    /// }
+    /// # Ok::<(), grainstore_interop::Error>(())
+    /// ```
+    pub const ALL: &'static [Self] =
+        &[Self::GdprArticle17, Self::CcpaDeletion, Self::UserRequest, Self::SecurityIncident];
+
+    /// Its name in the record of a purge.
+    #[must_use]
+    pub fn word(self) -> &'static str {
         match self {
             Self::GdprArticle17 => "gdpr_article_17",
             Self::CcpaDeletion => "ccpa_deletion",
             Self::UserRequest => "user_request",
             Self::SecurityIncident => "security_incident",
         }
+    }
+}
+
+impl std::str::FromStr for PurgeReason {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Self> {
+        let found = Self::ALL.iter().find(|reason| reason.word() == word);
+        found.copied().ok_or_else(|| Error::schema(format!("{word:?} is no reason of a purge")))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The records of an archive, a line at a time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::json;
 
@@ -17,6 +17,9 @@ use crate::monitor::Monitor;
 
 /// Lines between two reports of the progress.
 const STEP: u64 = 1_000;
+
+/// Lines of an archive that cannot be read, at most.
+const MAX_BAD_LINES: usize = 100_000;
 
 /// The check of one line.
 #[derive(Debug)]
@@ -124,14 +127,19 @@ impl Survey {
     ) -> Result<()> {
         let check = LineCheck::new(bundle, lenient);
         let mut last_end: Option<&str> = None;
+        let mut files = HashSet::new();
         for (place, partition) in bundle.partitions.iter().enumerate() {
             let at = Place::entry(&partition.file);
+            if !files.insert(partition.file.as_str()) {
+                let error = Error::schema("the manifest names it twice");
+                return Err(error.in_entry(&partition.file));
+            }
             self.check_span(bundle.kind, partition, last_end, &at);
             last_end = partition.to.as_deref().or(partition.from.as_deref());
             let lines = match bundle.archive.entry(&partition.file) {
                 Some(_) if !self.hashes.contains_key(&partition.file) => 0,
                 Some(entry) => {
-                    let lines = Lines::of(bundle.archive.reader(entry)?);
+                    let lines = bundle.lines(entry)?;
                     self.read_lines(&check, (place, partition), lines, monitor)?
                 }
                 None => {
@@ -203,6 +211,10 @@ impl Survey {
                 Ok(value) => self.note_record(check.bundle, (place, partition), &value, &at),
                 Err(error) => {
                     self.bad_lines.insert((place, number));
+                    if self.bad_lines.len() > MAX_BAD_LINES {
+                        let message = format!("more than {MAX_BAD_LINES} lines cannot be read");
+                        return Err(Error::limit(message).in_entry(&partition.file));
+                    }
                     self.first_bad_line.get_or_insert_with(|| error.in_entry(&at.to_string()));
                 }
             }

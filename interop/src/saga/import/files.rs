@@ -19,6 +19,10 @@ use crate::saga::map::PROFILE;
 use crate::saga::native::{Candidates, Links};
 use crate::saga::wallet::Wallet;
 
+/// Bytes of a line of the events of a container, and memory of its value, at most.
+const MAX_EVENT_BYTES: usize = 4 << 20;
+const MAX_EVENT_MEMORY: u64 = 64 << 20;
+
 /// The format of long-term memories that a Grainstore writes.
 pub(in crate::saga) const OWN_FORMAT: &str = "oms-mg-1.3";
 /// The list of files, and what ends its namespace.
@@ -56,7 +60,7 @@ pub(super) fn check(container: &Container) -> Result<()> {
         }
     }
     if let Some(events) = container.reader(EPISODIC)? {
-        for line in json::Lines::of(events) {
+        for line in json::Lines::limited(events, MAX_EVENT_BYTES, MAX_EVENT_MEMORY) {
             line.and_then(|line| line.value).map_err(|error| error.in_entry(EPISODIC))?;
         }
     }

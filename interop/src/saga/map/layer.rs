@@ -1,6 +1,6 @@
 //! A layer split into its items, with their ids in their places, and joined again.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -72,14 +72,15 @@ fn numbered(
     name: impl Fn(&Value) -> String,
     item: impl Fn(String, &Value) -> Item,
 ) -> Vec<Item> {
-    let mut taken = HashSet::new();
+    let (mut taken, mut numbers) = (HashSet::new(), HashMap::new());
     let mut items = Vec::with_capacity(list.len());
     for value in list {
         let name = name(value);
         let mut id = name.clone();
-        let mut number = 1_u64;
+        // A name that comes often is not numbered from the start each time.
+        let number = numbers.entry(name.clone()).or_insert(1_u64);
         while !taken.insert(id.clone()) {
-            number = number.saturating_add(1);
+            *number = number.saturating_add(1);
             id = format!("{name}\0{number}");
         }
         items.push(item(id, value));

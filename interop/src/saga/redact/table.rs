@@ -163,7 +163,31 @@ pub(super) const OBJECTS: [(&str, ItemType); 10] = [
 
 /// The members that are known of what holds classified items. Others could hold anything, and go unless the
 /// organization decided otherwise of their path.
-pub(super) const KNOWN: [(&str, &[&str]); 4] = [
+pub(super) const KNOWN: [(&str, &[&str]); 7] = [
+    (
+        "cognitive",
+        &[
+            "baseModel",
+            "fallbackModels",
+            "parameters",
+            "systemPrompt",
+            "capabilities",
+            "behaviorFlags",
+        ],
+    ),
+    ("relationships", &["organization", "principals", "peers"]),
+    (
+        "relationships.organization",
+        &[
+            "companyId",
+            "companySlug",
+            "role",
+            "reportingTo",
+            "directReports",
+            "joinedAt",
+            "departingAt",
+        ],
+    ),
     ("memory", &["shortTerm", "longTerm", "episodic", "semantic", "procedural"]),
     ("memory.episodic", &["events", "maxEvents", "encrypted"]),
     ("memory.procedural", &["workflows", "encrypted"]),

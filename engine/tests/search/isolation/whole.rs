@@ -8,7 +8,7 @@ use crate::isolation::reads::READS;
 
 /// What writes and does not read, what asks in another way for what is above, and what tells nothing of
 /// grains.
-const OTHERS: [&str; 45] = [
+const OTHERS: [&str; 47] = [
     "access_request",
     "check_power",
     "has_powers",
@@ -57,6 +57,8 @@ const OTHERS: [&str; 45] = [
     "write_rows",
     "row",
     "rows",
+    "record_transfer",
+    "audit_evidence",
 ];
 
 #[test]

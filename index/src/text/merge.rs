@@ -6,15 +6,16 @@
 //! nothing of the merge policy.
 
 use std::io::Write;
+use std::mem::take;
 
-use tantivy::Directory;
 use tantivy::columnar::ColumnarWriter;
-use tantivy::directory::{RamDirectory, TerminatingWrite};
+use tantivy::directory::TerminatingWrite;
 use tantivy::fieldnorm::{FieldNormReaders, FieldNormsSerializer};
 use tantivy::index::{Segment as Inner, SegmentComponent};
 use tantivy::postings::{FieldSerializer, InvertedIndexSerializer};
 
 use super::forward::{encode_record, ordinal_width};
+use super::output_files::OutputFiles;
 use super::page_tag::PageTag;
 use super::segment::{FILES, ForwardBlock, field, library_segment};
 use super::segment_file::SegmentWriter;
@@ -39,28 +40,30 @@ pub(super) fn merge(
     out: &mut dyn Write,
     tag: PageTag<'_>,
 ) -> Result<bool> {
-    let layout = DocumentLayout::of(sources)?;
+    sources.iter().for_each(MergeSource::begin_merge);
+    let mut layout = DocumentLayout::of(sources)?;
     let documents = u32::try_from(layout.origins.len()).map_err(|_| Error::full())?;
     let (Some(first), Some(last)) = (layout.origins.first(), layout.origins.last()) else {
         return Ok(false);
     };
+    let range = (first.0.get(), last.0.get());
     let length = sources.iter().map(MergeSource::length).fold(0, u64::saturating_add);
-    let directory = RamDirectory::default();
+    let directory = OutputFiles::default();
     let segment = library_segment(directory.clone(), documents)?;
-    write_lengths(&segment, &layout.codes)?;
+    write_lengths(&segment, &take(&mut layout.codes))?;
     write_stubs(&segment, documents)?;
-    let numbers = write_terms(&segment, sources, &layout, length)?;
+    let targets = take(&mut layout.targets);
+    let numbers = write_terms(&segment, sources, &targets, length)?;
+    drop(targets);
     let mut writer = SegmentWriter::new(out, tag);
     for extension in FILES {
         let component = SegmentComponent::try_from(extension).map_err(Error::integrity)?;
         let path = segment.relative_path(component);
-        let file = directory.open_read(&path).map_err(Error::text)?;
-        writer.append(file.read_bytes().map_err(Error::text)?.as_slice()).map_err(Error::output)?;
-        directory.delete(&path).map_err(Error::text)?;
+        let pieces = directory.take(&path).unwrap_or_default();
+        pieces.into_iter().try_for_each(|piece| writer.append(&piece)).map_err(Error::output)?;
         writer.end_section();
     }
     write_columns(&mut writer, sources, &layout, &numbers)?;
-    let range = (first.0.get(), last.0.get());
     writer.finish(documents, (numbers.width, length), range).map_err(Error::output)?;
     Ok(true)
 }
@@ -68,7 +71,7 @@ pub(super) fn merge(
 /// The documents of the new segment.
 struct DocumentLayout {
     /// The grain, the source and the doc id there of each document, in their order.
-    origins: Vec<(Sequence, usize, u32)>,
+    origins: Vec<(Sequence, u32, u32)>,
     /// For each source, the new doc id of each of its documents.
     targets: Vec<Vec<u32>>,
     /// The length codes (fieldnorms).
@@ -78,17 +81,19 @@ struct DocumentLayout {
 impl DocumentLayout {
     fn of(sources: &[MergeSource]) -> Result<Self> {
         let mut targets = Vec::new();
-        let mut origins: Vec<(Sequence, usize, u32)> = Vec::new();
-        for (at, source) in sources.iter().enumerate() {
-            targets.push(vec![NO_DOCUMENT; usize::try_from(source.end()).unwrap_or_default()]);
-            origins.extend(source.live()?.into_iter().map(|(grain, here)| (grain, at, here)));
+        let mut origins: Vec<(Sequence, u32, u32)> = Vec::new();
+        for (at, source) in (0_u32..).zip(sources) {
+            targets.push(vec![NO_DOCUMENT; index(source.end())]);
+            let live = source.live()?;
+            origins.reserve_exact(live.len());
+            origins.extend(live.into_iter().map(|(grain, here)| (grain, at, here)));
         }
         origins.sort_unstable();
         let mut codes = Vec::with_capacity(origins.len());
         for (number, (_, at, here)) in (0_u32..).zip(&origins) {
-            codes.push(sources.get(*at).map_or(0, |source| source.code(*here)));
-            let here = usize::try_from(*here).unwrap_or(usize::MAX);
-            if let Some(target) = targets.get_mut(*at).and_then(|to| to.get_mut(here)) {
+            codes.push(sources.get(index(*at)).map_or(0, |source| source.code(*here)));
+            let targets = targets.get_mut(index(*at));
+            if let Some(target) = targets.and_then(|to| to.get_mut(index(*here))) {
                 *target = number;
             }
         }
@@ -122,8 +127,9 @@ fn write_columns(
     offsets.push(end);
     let mut blocks: Vec<ForwardBlock> = sources.iter().map(|_| ForwardBlock::default()).collect();
     for (_, at, here) in &layout.origins {
+        let at = index(*at);
         let (Some(source), Some(new), Some(tail), Some(block)) =
-            (sources.get(*at), numbers.new.get(*at), numbers.tails.get(*at), blocks.get_mut(*at))
+            (sources.get(at), numbers.new.get(at), numbers.tails.get(at), blocks.get_mut(at))
         else {
             continue;
         };
@@ -165,7 +171,7 @@ fn write_stubs(segment: &Inner, documents: u32) -> Result<()> {
 fn write_terms<'a>(
     segment: &Inner,
     sources: &'a [MergeSource],
-    layout: &DocumentLayout,
+    targets: &[Vec<u32>],
     length: u64,
 ) -> Result<TermNumbers<'a>> {
     let file = segment.open_read(SegmentComponent::FieldNorms).map_err(Error::text)?;
@@ -178,7 +184,7 @@ fn write_terms<'a>(
     let mut ordinal = 0_u32;
     while next_term(&heads, &mut term) {
         found.clear();
-        for ((head, targets), new) in heads.iter_mut().zip(&layout.targets).zip(&mut new) {
+        for ((head, targets), new) in heads.iter_mut().zip(targets).zip(&mut new) {
             if head.term() == Some(&term) {
                 collect_postings(head, targets, &mut found)?;
                 new.push(ordinal);
@@ -211,12 +217,9 @@ fn collect_postings(
     targets: &[u32],
     found: &mut Vec<(u32, u8)>,
 ) -> Result<()> {
-    head.documents(&mut |document, weight| {
-        let target = usize::try_from(document).ok().and_then(|at| targets.get(at));
-        match target {
-            Some(&target) if target != NO_DOCUMENT => found.push((target, weight)),
-            _ => {}
-        }
+    head.documents(&mut |document, weight| match targets.get(index(document)) {
+        Some(&target) if target != NO_DOCUMENT => found.push((target, weight)),
+        _ => {}
     })?;
     head.advance();
     Ok(())
@@ -232,4 +235,9 @@ fn write_term(
         out.write_doc(*document, u32::from(*weight), &[]);
     }
     out.close_term()
+}
+
+/// A number of a source or a document as a place in a list.
+fn index(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }

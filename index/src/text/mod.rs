@@ -65,6 +65,7 @@ mod tail;
 
 mod fold;
 mod merge;
+mod output_files;
 mod policy;
 mod sources;
 

@@ -98,6 +98,12 @@ impl PageCache {
         fits
     }
 
+    /// Bytes of what is kept whole.
+    #[cfg(test)]
+    pub(super) fn whole_bytes(&self) -> usize {
+        self.reserved.load(Ordering::Relaxed)
+    }
+
     /// Takes note of who keeps something whole, in room that was reserved.
     pub(super) fn keeps_whole(&self, holder: Weak<dyn PageHolder>) {
         self.lock_wholes().push(holder);

@@ -47,6 +47,8 @@ pub(super) struct PagedFile {
     pages_read: AtomicUsize,
     /// All of it, once it is read much and the cache has room.
     whole: RwLock<Option<OwnedBytes>>,
+    /// True from when a merge reads it, which takes its place: it is not kept whole any more.
+    merging: AtomicBool,
 }
 
 /// A page, if it is in the cache.
@@ -108,7 +110,8 @@ pub(super) fn open_file(store: &SegmentStore, name: &str) -> Result<Opened> {
     let slots = std::iter::repeat_with(PageSlot::default).take(pages).collect();
     let (store, name) = (store.clone(), name.to_owned());
     let (pages_read, whole) = (AtomicUsize::new(0), RwLock::new(None));
-    let paged = PagedFile { store, file, name, body, tags: end, slots, pages_read, whole };
+    let merging = AtomicBool::new(false);
+    let paged = PagedFile { store, file, name, body, tags: end, slots, pages_read, whole, merging };
     Ok((SegmentBytes::File(Arc::new(paged)), footer, own))
 }
 
@@ -143,6 +146,13 @@ impl SegmentBytes {
         match self {
             Self::Memory(bytes) => bytes.as_slice().get(range).map(look),
             Self::File(file) => file.peek(range, |page, at| page.as_slice().get(at).map(look))?,
+        }
+    }
+
+    /// Takes note that a merge reads all of it and then takes its place. A merge that fails is begun again.
+    pub(super) fn begin_merge(&self) {
+        if let Self::File(file) = self {
+            file.merging.store(true, Ordering::Relaxed);
         }
     }
 
@@ -248,7 +258,8 @@ impl PagedFile {
         let mut bytes = Vec::new();
         self.read_page(number, &mut bytes)?;
         let read = self.pages_read.fetch_add(1, Ordering::Relaxed);
-        if read.saturating_mul(MUCH_READ) >= self.slots.len() {
+        let is_much = read.saturating_mul(MUCH_READ) >= self.slots.len();
+        if is_much && !self.merging.load(Ordering::Relaxed) {
             match self.keep_whole() {
                 // The page itself could be read.
                 Err(error) if error.kind() == ErrorKind::Io => {}

@@ -183,6 +183,11 @@ impl Segment {
             && self.offsets.number(self.footer.documents).ok() == Some(self.forward.size() as u64)
     }
 
+    /// Takes note that a merge reads it and takes its place.
+    pub(super) fn begin_merge(&self) {
+        self.bytes.begin_merge();
+    }
+
     /// The bytes of the segment, if it lies in memory.
     pub(super) fn memory(&self) -> Option<&[u8]> {
         match &self.bytes {

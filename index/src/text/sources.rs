@@ -38,6 +38,13 @@ pub(super) struct DocumentData {
 pub(super) type TailOrdinals<'a> = HashMap<&'a str, u32>;
 
 impl MergeSource {
+    /// Takes note that it is merged: a segment that goes away is not worth the cache.
+    pub(super) fn begin_merge(&self) {
+        if let Self::Segment(segment, _) = self {
+            segment.begin_merge();
+        }
+    }
+
     /// The upper bound of its doc ids, exclusive.
     pub(super) fn end(&self) -> u32 {
         match self {

@@ -229,6 +229,26 @@ fn a_segment_that_is_read_much_is_kept_whole_where_there_is_room() {
 }
 
 #[test]
+fn a_merge_keeps_no_segment_whole_that_it_replaces() {
+    let mut store = small();
+    for sequence in 40..2_000 {
+        store.set(sequence, words(&["same", &format!("own{sequence}")], 2));
+    }
+    store.fold(Vec::new());
+    let size = usize::try_from(store.texts.stats().bytes).unwrap();
+    store.cache.set_capacity(4 * size);
+    store.reopen();
+    // Who reads the segment still has it after the merge.
+    let before = store.texts.clone();
+    store.remove(7, true);
+    store.fold(Vec::new());
+    let read = store.cache.bytes();
+    assert!(read > size / 8, "the merge read {read} bytes of {size}");
+    assert_eq!(store.cache.whole_bytes(), 0);
+    drop(before);
+}
+
+#[test]
 fn a_disk_that_cannot_be_read_for_a_while_costs_answers_and_no_index() {
     let mut store = small();
     store.fold(Vec::new());

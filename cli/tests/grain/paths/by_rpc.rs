@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::target::{PROTECTIONS, seed};
 use super::world::{MODEL, World, bytes, far};
-use super::{How, Power, Way, file};
+use super::{How, Power, Way, archive, file};
 
 /// The key of somebody whom no policy names.
 const STRANGER: u8 = 9;
@@ -183,6 +183,26 @@ pub(super) const METHODS: &[Way] = &[
     way("import of a claim", "import", Power::Nothing, |world, place| {
         let (grain, old) = (successor(world, place), world.addresses[place].clone());
         import(world, &grain, Some(&old));
+    }),
+    way("alf_import of a changed record", "alf_import", Power::OfOperator, |world, place| {
+        let changed = archive::changed(world, place);
+        archive::import(world, &[changed], false);
+    }),
+    way("alf_import of a successor", "alf_import", Power::OfOperator, |world, place| {
+        let successor = archive::successor(world, place);
+        archive::import(world, &[successor], false);
+    }),
+    way("alf_import without it", "alf_import", Power::OfOperator, |world, place| {
+        let (mut records, at) = archive::records(world, place);
+        records.remove(at);
+        archive::import(world, &records, true);
+    }),
+    way("alf_purge", "alf_purge", Power::Erase, |world, place| {
+        let record = archive::record(world, place);
+        let params = json!({
+            "ids": [record["id"]], "reason": "user_request", "requested_by": archive::AGENT,
+        });
+        world.asked("alf_purge", &params);
     }),
 ];
 

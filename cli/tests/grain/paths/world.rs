@@ -50,6 +50,8 @@ impl Asker {
 pub(super) struct World {
     pub(super) place: Place,
     rpc: Option<Rpc>,
+    /// Who is served.
+    pub(super) asker: Asker,
     /// The targets in the order of the protections.
     pub(super) addresses: Vec<String>,
     /// The same as JSON.
@@ -78,6 +80,7 @@ impl World {
         let mut world = Self {
             place,
             rpc: None,
+            asker: Asker::Operator,
             addresses: Vec::new(),
             grains: Vec::new(),
             now: 1_800_000_000_000,
@@ -129,6 +132,7 @@ impl World {
             self.rpc = Some(rpc);
         }
         self.asked("session", &asker.session());
+        self.asker = asker;
     }
 
     /// Closes the store, so that commands can open it.

@@ -110,6 +110,8 @@ impl RuleOutcome {
     }
 }
 
+// Names, texts and sections are hashed into the evidence that a store exports (AGES): what is in a row stays as it is,
+// and another meaning gets a row of another name.
 rules! {
     Open Pass "open" "it restricts nothing" "23.2";
     ConsentCascade Pass "consent_cascade" "it ends with its consent and restricts nothing else" "23.2";
@@ -183,5 +185,18 @@ mod tests {
     fn every_rule_has_a_name_of_its_own() {
         let names: BTreeSet<_> = PolicyRule::ALL.iter().map(|rule| rule.info().name).collect();
         assert_eq!(names.len(), PolicyRule::ALL.len());
+    }
+
+    /// A reworded rule would change the hashes of evidence that was exported before. Only a new row may change this.
+    #[test]
+    fn rules_are_worded_as_they_were_when_evidence_was_exported() {
+        let mut rows: Vec<_> = PolicyRule::ALL.iter().map(|rule| rule.info()).collect();
+        rows.sort_by_key(|row| row.name);
+        let told: String = rows
+            .iter()
+            .map(|row| format!("{}|{}|{}|{}\n", row.name, row.passes, row.text, row.section))
+            .collect();
+        let digest = grainstore_format::ContentAddress::of(told.as_bytes()).to_string();
+        assert_eq!((rows.len(), &digest[..16]), (42, "77667ec8d756b76a"), "{told}");
     }
 }

@@ -32,6 +32,7 @@ mod exit;
 mod export;
 mod finding;
 mod freeze;
+mod fresh;
 mod import;
 mod keep_vault;
 mod kinds;

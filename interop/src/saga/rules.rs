@@ -123,7 +123,8 @@ fn encrypted_layers_are_there(document: &Document, _: EpochMs, found: &mut Findi
 
 fn scope_covers_the_layers(document: &Document, now: EpochMs, found: &mut Findings) {
     let Some(record) = document.get("consent") else { return };
-    for layer in consent::uncovered(record, document.layers()) {
+    let names: Vec<&str> = document.layer_names().collect();
+    for layer in consent::uncovered(record, names.into_iter()) {
         found.error(&format!("layers.{layer}"), "the consent does not cover it");
     }
     if let (Ok(export), Some(operation)) = (document.export_type(), record.get("operation"))

@@ -1,6 +1,5 @@
 //! What an export must have before it is made: consent, redaction, and nothing that is held taken out.
 
-use grainstore::format::Value as GrainValue;
 use grainstore::format::parse_datetime;
 use grainstore::{EpochMs, ErrorKind, format};
 use serde_json::Value;
@@ -9,9 +8,9 @@ use super::stored::unknown;
 use super::{ExportOptions, TransferRequest};
 use crate::error::{Error, Result};
 use crate::saga::classify::ItemType;
-use crate::saga::consent::{Operation, check_use, consent_message, uncovered};
+use crate::saga::consent::{Operation, check_use, consent_message, covers};
 use crate::saga::document::Document;
-use crate::saga::import::{CONSENT_KIND, is_withdrawal};
+use crate::saga::import::{CONSENT_KIND, consent_id, last_withdrawal};
 use crate::saga::kinds::{ExportType, Layer};
 use crate::saga::manifest::{Manifest, RedactionAction};
 use crate::saga::map::LAYER;
@@ -56,18 +55,18 @@ pub(super) fn layers(
     };
     let operation = Operation::of_export(export_type);
     check_use(record, store.wallet(), operation, now)?;
-    withdrawal(store, record)?;
-    let narrowed = uncovered(record, wanted.iter().copied());
+    withdrawal(store, record, &wanted)?;
+    let (layers, narrowed): (Vec<_>, Vec<_>) =
+        wanted.into_iter().partition(|layer| covers(record, *layer));
     if narrowed.contains(&Layer::Identity) {
         return Err(Error::new(ErrorKind::Policy, "the consent does not cover the identity")
             .with_hint("every document has the identity; ask for a consent that covers it")
             .in_entry("consent.scope"));
     }
-    let layers = wanted.into_iter().filter(|layer| !narrowed.contains(layer)).collect();
     // What the store does not have is not missed.
     let mut missed = Vec::new();
     for layer in narrowed {
-        if store.find(&LAYER, layer.name())?.is_some() {
+        if store.has(&LAYER, layer.name())? {
             missed.push(layer);
         }
     }
@@ -101,14 +100,18 @@ pub(super) fn transfer(
     }
 }
 
-/// Refuses a consent that was withdrawn in this store after it was granted.
-fn withdrawal(store: &AgentStore<'_>, record: &Value) -> Result<()> {
+/// Refuses a consent that was withdrawn in this store after it was granted, for one of these layers that it covers, also
+/// if another was given since.
+fn withdrawal(store: &AgentStore<'_>, record: &Value, layers: &[Layer]) -> Result<()> {
     let text = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default();
-    let Some(stored) = store.find(&CONSENT_KIND, text("operation"))? else { return Ok(()) };
-    let since = stored.fields.get("created_at").and_then(GrainValue::as_i64).unwrap_or_default();
-    if is_withdrawal(&stored) && parse_datetime(text("grantedAt"))? <= EpochMs::new(since) {
-        let message = "the consent was withdrawn after it was granted";
-        return Err(Error::new(ErrorKind::Withdrawn, message).in_entry("consent"));
+    let granted = parse_datetime(text("grantedAt"))?;
+    for layer in layers.iter().filter(|layer| covers(record, **layer)) {
+        let id = consent_id(text("operation"), layer.name());
+        let Some(stored) = store.find(&CONSENT_KIND, &id)? else { continue };
+        if last_withdrawal(store, &stored)?.is_some_and(|since| granted <= since) {
+            let message = "the consent was withdrawn after it was granted";
+            return Err(Error::new(ErrorKind::Withdrawn, message).in_entry("consent"));
+        }
     }
     Ok(())
 }

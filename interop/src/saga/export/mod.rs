@@ -34,6 +34,7 @@ use crate::error::{Error, Result};
 use crate::transfer;
 
 pub use options::{ExportOptions, ExportReport, TransferRequest};
+use stored::Hidden;
 pub use stored::stored_document;
 
 /// The long-term memory, which is encrypted unless its owner says otherwise.
@@ -149,7 +150,8 @@ impl<'s> Export<'s> {
         };
         let missing_consents = checks::transfer(&store, export_type, options, &document_id)?;
         options.monitor.step(0, 3)?;
-        let gathered = stored::gather(&store, &layers)?;
+        let mut gathered = stored::gather(&store, &layers, Hidden::LeftOut)?;
+        let hidden = std::mem::take(&mut gathered.hidden);
         let mut members = stored::kept_members(&store, &gathered.layers, export_type, options)?;
         let at = time::written(now);
         let fixed = json!({
@@ -166,7 +168,7 @@ impl<'s> Export<'s> {
         let report = ExportReport {
             document_id,
             layers: Vec::new(),
-            narrowed,
+            narrowed: narrowed.into_iter().chain(hidden.iter().copied()).collect(),
             absent: gathered.absent,
             encrypted: Vec::new(),
             redacted: 0,
@@ -185,7 +187,7 @@ impl<'s> Export<'s> {
             export_type,
             now,
             document,
-            wanted: layers,
+            wanted: layers.into_iter().filter(|layer| !hidden.contains(layer)).collect(),
             held,
             stored_memory,
             redacted_memory,
@@ -287,7 +289,7 @@ impl<'s> Export<'s> {
 pub(super) fn agent_document(store: &AgentStore<'_>, now: EpochMs) -> Result<Document> {
     let options = ExportOptions::default();
     let (layers, _) = checks::layers(store, ExportType::Full, &options, now)?;
-    let layers = stored::gather(store, &layers)?.layers;
+    let layers = stored::gather(store, &layers, Hidden::LeftOut)?.layers;
     let mut members = stored::kept_members(store, &layers, ExportType::Full, &options)?;
     let fixed = json!({
         "$schema": SCHEMA_URL, "sagaVersion": VERSION, "documentId": "saga_preview",

@@ -83,7 +83,8 @@ pub struct ExportReport {
     pub document_id: String,
     /// The layers that it has.
     pub layers: Vec<Layer>,
-    /// Layers that were asked for and that the consent does not cover.
+    /// Layers that were asked for and are left out: the consent does not cover them, or that on which they rest has
+    /// ended.
     pub narrowed: Vec<Layer>,
     /// Items that a layer names and that are gone: erased, or taken back.
     pub absent: Vec<String>,

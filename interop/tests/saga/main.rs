@@ -8,6 +8,7 @@ mod examples;
 mod exit;
 mod export;
 mod fresh;
+mod leaks;
 mod lifecycle;
 mod properties;
 mod redact;

@@ -1,5 +1,7 @@
 //! What an export must have before it is made: consent, redaction, and nothing that is held taken out.
 
+use std::collections::HashSet;
+
 use grainstore::format::parse_datetime;
 use grainstore::{EpochMs, ErrorKind, format};
 use serde_json::Value;
@@ -13,7 +15,8 @@ use crate::saga::document::Document;
 use crate::saga::import::{CONSENT_KIND, consent_id, last_withdrawal};
 use crate::saga::kinds::{ExportType, Layer};
 use crate::saga::manifest::{Manifest, RedactionAction};
-use crate::saga::map::LAYER;
+use crate::saga::map::{LAYER, split};
+use crate::saga::native::ItemName;
 use crate::saga::redact::RedactOptions;
 use crate::saga::store::AgentStore;
 
@@ -150,10 +153,10 @@ pub(super) fn redaction<'o>(
 ///
 /// # Errors
 /// `ERR_INVALIDATION_DENIED`, with the item.
-pub(super) fn held(manifest: &Manifest, held: &[(&'static str, String)]) -> Result<()> {
+pub(super) fn held(manifest: &Manifest, held: &[ItemName]) -> Result<()> {
     let removed = manifest.entries.iter().filter(|it| it.action == RedactionAction::Removed);
     for entry in removed {
-        let is_it = |(kind, id): &&(&'static str, String)| {
+        let is_it = |(kind, id): &&ItemName| {
             let (of, name) = match entry.item_type {
                 ItemType::Task => ("task", entry.id.as_str()),
                 ItemType::EpisodicEvent => ("event", entry.id.as_str()),
@@ -175,6 +178,48 @@ pub(super) fn held(manifest: &Manifest, held: &[(&'static str, String)]) -> Resu
         }
     }
     Ok(())
+}
+
+/// Refuses a redaction after which something is gone that is held, whatever the manifest calls it: an item, or a member
+/// of a layer.
+///
+/// # Errors
+/// `ERR_INVALIDATION_DENIED`, with the layer or the item.
+pub(super) fn held_whole(before: &Value, document: &Document, held: &[ItemName]) -> Result<()> {
+    let mut there = HashSet::new();
+    let mut lost = Vec::new();
+    for layer in Layer::ALL {
+        let after = document.layer(*layer).map(|value| split(*layer, value));
+        let was = before.get(layer.name()).map(|value| split(*layer, value).skeleton);
+        let is = after.as_ref().map(|split| &split.skeleton);
+        if was.is_some_and(|was| is.is_none_or(|is| has_lost(&was, is))) {
+            lost.push(layer.name());
+        }
+        there.extend(after.into_iter().flat_map(|it| it.items).map(|it| (it.kind.name, it.id)));
+    }
+    let is_gone = |(kind, id): &&ItemName| match *kind == LAYER.name {
+        true => lost.contains(&id.as_str()),
+        false => !there.contains(&(*kind, id.clone())),
+    };
+    match held.iter().find(is_gone) {
+        None => Ok(()),
+        Some((kind, id)) => {
+            let entry = if *kind == LAYER.name { id.clone() } else { format!("{kind} {id}") };
+            let message = "the redaction would take out something that is held";
+            Err(Error::new(ErrorKind::InvalidationDenied, message)
+                .with_hint("classify it otherwise, or lift the hold first")
+                .in_entry(&entry.replace('\0', "~")))
+        }
+    }
+}
+
+/// Returns `true` if a member of an object is there no more. Lists are those of items, and nulls stand for parts: they
+/// are looked at by themselves.
+fn has_lost(before: &Value, after: &Value) -> bool {
+    let Some(members) = before.as_object() else { return false };
+    members.iter().filter(|(_, value)| !value.is_null()).any(|(name, value)| {
+        after.get(name).is_none_or(|after| has_lost(value, after))
+    })
 }
 
 /// The error for what is too large to be encrypted at once.

@@ -9,7 +9,7 @@ use super::{Export, ExportOptions};
 use crate::error::Result;
 use crate::json;
 use crate::kept::Files;
-use crate::saga::container::{ARTIFACTS, ContainerFile, EPISODIC, LONG_TERM};
+use crate::saga::container::{ARTIFACTS, ContainerFile, EPISODIC, LONG_TERM, MEMORY};
 use crate::saga::document::{Document, at_path};
 use crate::saga::kinds::ExportType;
 
@@ -43,17 +43,21 @@ pub(super) fn of<'f>(
             continue;
         }
         let reader = kept.reader(entry)?;
-        // The file of a memory that this export encrypts is encrypted with it.
-        let is_boxed_now = name == LONG_TERM
-            && place_of(document) == MemoryPlace::Boxed
-            && export.stored_memory != MemoryPlace::Boxed;
-        let source: Box<dyn Read> = match is_boxed_now {
-            true => Box::new(Cursor::new(boxes_of(reader, options)?)),
+        // The files of a memory that is encrypted are encrypted with it.
+        let is_boxed = is_of_memory(export, name) && place_of(document) == MemoryPlace::Boxed;
+        let source: Box<dyn Read> = match is_boxed {
+            true => boxes_of(reader, options)?,
             false => Box::new(reader),
         };
         files.push(ContainerFile::new(name.as_str(), source));
     }
     Ok(files)
+}
+
+/// Returns `true` for a file of the long-term memory: by its place, or since the memory refers to it.
+fn is_of_memory(export: &Export<'_>, name: &str) -> bool {
+    let is_there = name.starts_with(MEMORY) && name != EPISODIC;
+    is_there || export.memory_file.as_deref() == Some(name)
 }
 
 /// Returns `true` for a file that belongs to something in the document.
@@ -66,10 +70,11 @@ fn goes_along(export: &Export<'_>, name: &str, options: &ExportOptions<'_>) -> b
         && export.report.narrowed.is_empty()
         && !matches!(export.export_type, ExportType::Identity | ExportType::Profile);
     match name {
-        LONG_TERM => match (export.redacted_memory, export.stored_memory) {
+        name if is_of_memory(export, name) => match (export.redacted_memory, export.stored_memory) {
             // A redaction took the reference, and the file with it.
             (MemoryPlace::Absent, stored) => is_free && stored == MemoryPlace::Absent,
-            _ => true,
+            (MemoryPlace::Plain, _) => is_free || export.memory_file.as_deref() == Some(name),
+            (MemoryPlace::Boxed, _) => is_free || name == LONG_TERM,
         },
         // What is encrypted in the document is in no file in plain.
         name if name.starts_with(ARTIFACTS) => {

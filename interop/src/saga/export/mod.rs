@@ -124,9 +124,11 @@ struct Export<'s> {
     /// The layers that are asked for and agreed to.
     wanted: Vec<Layer>,
     /// Items that are held, by kind and id.
-    held: Vec<(&'static str, String)>,
+    held: Vec<native::ItemName>,
     /// How the long-term memory is stored.
     stored_memory: memory::MemoryPlace,
+    /// The file that it refers to, as it is stored, or as the grains of this export are.
+    memory_file: Option<String>,
     /// How it is after the redaction, which may have taken its file, and before what is left is encrypted.
     redacted_memory: memory::MemoryPlace,
     report: ExportReport,
@@ -182,6 +184,7 @@ impl<'s> Export<'s> {
         let held = gathered.held;
         let stored_memory = memory::place_of(&document);
         let redacted_memory = stored_memory;
+        let memory_file = memory::file_of(&document).map(str::to_owned);
         Ok(Self {
             store,
             export_type,
@@ -190,6 +193,7 @@ impl<'s> Export<'s> {
             wanted: layers.into_iter().filter(|layer| !hidden.contains(layer)).collect(),
             held,
             stored_memory,
+            memory_file,
             redacted_memory,
             report,
         })
@@ -197,7 +201,7 @@ impl<'s> Export<'s> {
 
     /// Adds items of grains, but to layers that are not consented to or asked for.
     fn add_native(&mut self, query: &Query) -> Result<()> {
-        native::add_items(&mut self.document, self.store.session(), query)?;
+        self.held.extend(native::add_items(&mut self.document, self.store.session(), query)?);
         let Self { document, wanted, .. } = self;
         if let Some(layers) = document.layers_mut() {
             let is_unwanted = |layer: &&Layer| !wanted.contains(layer);
@@ -245,8 +249,10 @@ impl<'s> Export<'s> {
         let mut redact = redact.clone();
         let (session, agent) = (self.store.session(), self.store.wallet());
         redact.classifications.add_missing(stored_classifications(session, agent)?);
+        let before = self.document.get("layers").cloned().unwrap_or_default();
         let manifest = self.document.redact(&redact, options.organization)?;
         checks::held(&manifest, &self.held)?;
+        checks::held_whole(&before, &self.document, &self.held)?;
         for entry in &manifest.entries {
             let count = match entry.action {
                 super::manifest::RedactionAction::Redacted => &mut self.report.redacted,

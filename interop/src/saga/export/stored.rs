@@ -1,6 +1,5 @@
 //! Layers from the store, and the document that was imported last.
 
-use grainstore::format::Value as GrainValue;
 use grainstore::{ErrorKind, Session};
 use serde_json::{Map, Value};
 
@@ -11,7 +10,8 @@ use crate::saga::fresh::Latest;
 use crate::saga::import::ENVELOPE_LAYER;
 use crate::saga::kinds::{ExportType, Layer};
 use crate::saga::map::{ENVELOPE, Kind, LAYER, MEMBERS, item_of, joined};
-use crate::saga::store::{AgentStore, StoredItem};
+use crate::saga::native::{ItemName, is_held};
+use crate::saga::store::AgentStore;
 use crate::saga::wallet::Wallet;
 
 /// What the store has of some layers.
@@ -22,7 +22,7 @@ pub(super) struct Gathered {
     /// Layers that rest on a consent which has ended.
     pub(super) hidden: Vec<Layer>,
     /// Items that are held, by kind and id.
-    pub(super) held: Vec<(&'static str, String)>,
+    pub(super) held: Vec<ItemName>,
 }
 
 /// What becomes of a layer or an item that rests on a consent which has ended: [`gather`].
@@ -95,7 +95,7 @@ fn layer_of(
 ) -> Result<Option<Value>> {
     let Some(stored) = store.find(&LAYER, layer.name())? else { return Ok(None) };
     let Some(skeleton) = item_of(&LAYER, layer.name(), &stored.fields)? else { return Ok(None) };
-    if is_held(&stored) {
+    if is_held(stored.state.held, &stored.fields) {
         gathered.held.push((LAYER.name, layer.name().to_owned()));
     }
     let Gathered { absent, held, .. } = gathered;
@@ -108,7 +108,7 @@ fn layer_of(
             }
             Err(error) => return Err(error),
         };
-        if is_held(&stored) {
+        if is_held(stored.state.held, &stored.fields) {
             held.push((kind.name, id.to_owned()));
         }
         item_of(kind, id, &stored.fields)
@@ -117,13 +117,6 @@ fn layer_of(
         absent.push(format!("{layer}: {} {}", kind.name, id.replace('\0', "~")));
     };
     joined(layer, skeleton, &stored.split(), lookup, gone).map(Some)
-}
-
-/// Returns `true` for a grain under a hold, by its state or by its own policy.
-fn is_held(stored: &StoredItem) -> bool {
-    let policy = stored.fields.get("invalidation_policy").and_then(GrainValue::as_map);
-    let mode = policy.and_then(|policy| policy.get("mode")).and_then(GrainValue::as_str);
-    stored.state.held || mode == Some("hold")
 }
 
 /// The members of the document that was imported last which go into the next one: those that are not known, and what

@@ -10,8 +10,8 @@ use grainstore::{ContentAddress, ErrorKind, Grain, PageOptions, Session, cal::Qu
 use serde_json::{Value, json};
 
 use super::document::{Document, at_path_mut};
-use super::kinds::Layer;
 use super::encrypt::is_encrypted;
+use super::kinds::Layer;
 use super::map::{EVENT_KIND, Form, Kind, PROFILE, TASK_KIND, WORKFLOW_KIND, item_of, split};
 use super::schema::MAX_RECENT_TASKS;
 use crate::error::{Error, Result};
@@ -137,9 +137,12 @@ fn push(document: &mut Document, kind: &Kind, value: Value) -> Result<bool> {
 pub(super) fn check_plain(part: &Value, path: &str) -> Result<()> {
     match is_encrypted(part) {
         false => Ok(()),
-        true => Err(Error::new(ErrorKind::Conflict, "it is encrypted, and grains would stand beside it in plain")
-            .with_hint("export without grains, or import the document in plain first")
-            .in_entry(path)),
+        true => Err(Error::new(
+            ErrorKind::Conflict,
+            "it is encrypted, and grains would stand beside it in plain",
+        )
+        .with_hint("export without grains, or import the document in plain first")
+        .in_entry(path)),
     }
 }
 

@@ -61,11 +61,12 @@ impl TransferKind {
 }
 
 impl TransferConsents {
-    /// Checks the consents to a transfer: all that are there are valid, and those that must be there are. Returns those
-    /// that are recommended and missing.
+    /// Checks the consents to a transfer: all that are there are valid and of distinct wallets, and those that must be
+    /// there are. Returns those that are recommended and missing.
     ///
     /// # Errors
-    /// `ERR_SIGNATURE` for an invalid one, or one of another agent; `ERR_POLICY` if a required one is missing.
+    /// `ERR_SIGNATURE` for an invalid one, or one of another agent; `ERR_POLICY` if a required one is missing, or one
+    /// wallet consents for two parties.
     pub fn check(
         &self,
         kind: TransferKind,
@@ -77,6 +78,7 @@ impl TransferConsents {
             ("source organization", &self.source),
             ("destination organization", &self.destination),
         ];
+        self.check_distinct(agent)?;
         let mut missing = Vec::new();
         for ((name, given), need) in parties.into_iter().zip(kind.needs()) {
             match (given, need) {
@@ -99,5 +101,25 @@ impl TransferConsents {
             }
         }
         Ok(missing)
+    }
+
+    /// Refuses one wallet for two parties, on whatever chain.
+    fn check_distinct(&self, agent: &Wallet) -> Result<()> {
+        let wallet = |given: &Option<(Wallet, String)>| given.as_ref().map(|(it, _)| it.clone());
+        let (source, destination) = (wallet(&self.source), wallet(&self.destination));
+        let is_one = |one: &Option<Wallet>, other: Option<&Wallet>| {
+            one.as_ref().zip(other).is_some_and(|(one, other)| one.is_of_key(other))
+        };
+        let twice = if is_one(&source, Some(agent)) {
+            "source organization"
+        } else if is_one(&destination, Some(agent)) || is_one(&destination, source.as_ref()) {
+            "destination organization"
+        } else {
+            return Ok(());
+        };
+        let message = "agent, source and destination consent with wallets of their own";
+        Err(Error::new(ErrorKind::Policy, message)
+            .with_hint("have each party sign with its own wallet")
+            .in_entry(twice))
     }
 }

@@ -62,7 +62,7 @@ pub fn withdraw_consent(
         });
     }
     let done = session.put_batch(withdrawals)?;
-    Ok(done.iter().map(|put| put.address()).collect())
+    Ok(done.iter().map(grainstore::PutOutcome::address).collect())
 }
 
 /// The grain that withdraws a consent.

@@ -122,10 +122,7 @@ fn a_redaction_takes_out_nothing_held_with_a_whole_layer_or_a_native_item() {
     import_document(session, &boxed, &ImportOptions::default()).unwrap();
     let states = Query::default()
         .of_types(grainstore::cal::TypeSet::of(grainstore::format::GrainType::State))
-        .within(grainstore::cal::Reach::Exact(format!(
-            "saga:eip155:8453:{}:memory",
-            EVM_ADDRESS
-        )));
+        .within(grainstore::cal::Reach::Exact(format!("saga:eip155:8453:{EVM_ADDRESS}:memory")));
     let rows = session.query(&states, &PageOptions::first(50)).unwrap().results;
     let layer = rows.iter().find(|row| format!("{:?}", row.grain.fields()).contains("ciphertext"));
     let layer = layer.unwrap().content_address;

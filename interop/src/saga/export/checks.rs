@@ -19,10 +19,8 @@ use crate::saga::map::{LAYER, split};
 use crate::saga::native::ItemName;
 use crate::saga::redact::RedactOptions;
 use crate::saga::store::AgentStore;
-
-/// The layers with something that may be an organization's.
-const OF_ORGANIZATION: [Layer; 4] =
-    [Layer::Cognitive, Layer::Memory, Layer::TaskHistory, Layer::Relationships];
+use crate::saga::transfer_consent::TransferConsents;
+use crate::saga::wallet::Wallet;
 
 /// The layers of an export, and those that were asked for and are not consented to.
 ///
@@ -98,7 +96,28 @@ pub(super) fn transfer(
             let operation = Operation::of_export(export_type);
             let TransferRequest { kind, destination, at, consents } = request;
             let message = consent_message(operation, document_id, destination, *at);
-            consents.check(*kind, store.wallet(), &message)
+            let missing = consents.check(*kind, store.wallet(), &message)?;
+            if let Some(organization) = options.organization {
+                source_signs(consents, organization.wallet())?;
+            }
+            Ok(missing)
+        }
+    }
+}
+
+/// Refuses a manifest that another than the source of a transfer would sign.
+///
+/// # Errors
+/// `ERR_POLICY`.
+fn source_signs(consents: &TransferConsents, organization: &Wallet) -> Result<()> {
+    let is_signer = |(wallet, _): &(Wallet, String)| wallet.is_of_key(organization);
+    let is_source = consents.source.as_ref().is_none_or(is_signer);
+    match is_source && !consents.destination.as_ref().is_some_and(is_signer) {
+        true => Ok(()),
+        false => {
+            let message = "the organization that the agent leaves signs the manifest, and no other";
+            Err(Error::new(ErrorKind::Policy, message)
+                .with_hint("give the key of the source of the transfer"))
         }
     }
 }
@@ -122,17 +141,25 @@ fn withdrawal(store: &AgentStore<'_>, record: &Value, layers: &[Layer]) -> Resul
 /// How an export is redacted; `None` if it is not.
 ///
 /// # Errors
-/// `ERR_POLICY` if it must be and nothing says how, if nobody signs the manifest, or if it is a backup.
+/// `ERR_POLICY` if it must be and nothing says how, if nobody signs the manifest, or the agent itself, or if it is a
+/// backup.
 pub(super) fn redaction<'o>(
     document: &Document,
+    agent: &Wallet,
     export_type: ExportType,
     options: &'o ExportOptions<'_>,
 ) -> Result<Option<&'o RedactOptions>> {
     let refused = |message: &str, hint| {
         Err(Error::new(ErrorKind::Policy, message.to_owned()).with_hint(hint))
     };
-    let may_have = document.layers().any(|layer| OF_ORGANIZATION.contains(&layer));
+    let may_have = document.layers().any(Layer::may_be_of_organization);
+    let signs_itself = options.crosses_organizations
+        && options.organization.is_some_and(|by| by.wallet().is_of_key(agent));
     match &options.redact {
+        Some(_) if signs_itself => refused(
+            "the agent would sign the manifest of its organization",
+            "give the key of the organization",
+        ),
         None if options.crosses_organizations && may_have => refused(
             "an export that leaves the organization is redacted",
             "say how, or ask for layers without anything of the organization",
@@ -217,9 +244,10 @@ pub(super) fn held_whole(before: &Value, document: &Document, held: &[ItemName])
 /// are looked at by themselves.
 fn has_lost(before: &Value, after: &Value) -> bool {
     let Some(members) = before.as_object() else { return false };
-    members.iter().filter(|(_, value)| !value.is_null()).any(|(name, value)| {
-        after.get(name).is_none_or(|after| has_lost(value, after))
-    })
+    members
+        .iter()
+        .filter(|(_, value)| !value.is_null())
+        .any(|(name, value)| after.get(name).is_none_or(|after| has_lost(value, after)))
 }
 
 /// The error for what is too large to be encrypted at once.

@@ -70,12 +70,14 @@ fn goes_along(export: &Export<'_>, name: &str, options: &ExportOptions<'_>) -> b
         && export.report.narrowed.is_empty()
         && !matches!(export.export_type, ExportType::Identity | ExportType::Profile);
     match name {
-        name if is_of_memory(export, name) => match (export.redacted_memory, export.stored_memory) {
-            // A redaction took the reference, and the file with it.
-            (MemoryPlace::Absent, stored) => is_free && stored == MemoryPlace::Absent,
-            (MemoryPlace::Plain, _) => is_free || export.memory_file.as_deref() == Some(name),
-            (MemoryPlace::Boxed, _) => is_free || name == LONG_TERM,
-        },
+        name if is_of_memory(export, name) => {
+            match (export.redacted_memory, export.stored_memory) {
+                // A redaction took the reference, and the file with it.
+                (MemoryPlace::Absent, stored) => is_free && stored == MemoryPlace::Absent,
+                (MemoryPlace::Plain, _) => is_free || export.memory_file.as_deref() == Some(name),
+                (MemoryPlace::Boxed, _) => is_free || name == LONG_TERM,
+            }
+        }
         // What is encrypted in the document is in no file in plain.
         name if name.starts_with(ARTIFACTS) => {
             !encrypts("taskHistory") && (artifact_refers(document, name) || is_free)

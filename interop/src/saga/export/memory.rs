@@ -169,7 +169,8 @@ fn has_others(export: &Export<'_>, query: &Query) -> Result<bool> {
     let own = export.store.wallet().to_string();
     let mut cursor = None;
     loop {
-        let page = export.store.session().query(&tagged, &PageOptions::first(PAGE).after(cursor))?;
+        let page =
+            export.store.session().query(&tagged, &PageOptions::first(PAGE).after(cursor))?;
         let is_other = |grain: &Grain| {
             let context = grain.fields().get("context").and_then(GrainValue::as_map);
             let agent = context.and_then(|it| it.get(&PROFILE.key("agent_id"))?.as_str());

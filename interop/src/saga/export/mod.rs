@@ -243,7 +243,9 @@ impl<'s> Export<'s> {
     }
 
     fn redact(&mut self, options: &ExportOptions<'_>) -> Result<()> {
-        let Some(redact) = checks::redaction(&self.document, self.export_type, options)? else {
+        let agent = self.store.wallet();
+        let Some(redact) = checks::redaction(&self.document, agent, self.export_type, options)?
+        else {
             return Ok(());
         };
         let mut redact = redact.clone();

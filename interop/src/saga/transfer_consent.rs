@@ -3,11 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use grainstore::ErrorKind;
+use grainstore::{EpochMs, ErrorKind};
 use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
+use super::consent::{Operation, consent_message};
 use super::kinds::named;
-use super::sign::verify_signature;
+use super::sign::{Signer, verify_signature};
 use super::wallet::Wallet;
 use crate::error::{Error, Result};
 
@@ -39,6 +41,36 @@ pub struct TransferConsents {
     pub source: Option<(Wallet, String)>,
     /// The organization that it joins.
     pub destination: Option<(Wallet, String)>,
+}
+
+/// Signs the message by which a party consents to a transfer ([`consent_message`](super::consent_message())). Returns it
+/// as a [`TransferRequest`](super::TransferRequest) takes it: `chain`, `address`, `signature`.
+///
+/// ```
+/// use grainstore::EpochMs;
+/// use grainstore_interop::saga::{WalletKey, transfer_consent};
+///
+/// let key = WalletKey::secp256k1("eip155:8453", &[0x11; 32])?;
+/// let at = EpochMs::new(1_774_000_800_000);
+/// let given = transfer_consent(&key, "saga_a1", "https://acme.example", at)?;
+/// assert_eq!(given["chain"], "eip155:8453");
+/// # Ok::<(), grainstore_interop::Error>(())
+/// ```
+///
+/// # Errors
+/// The errors of the signer.
+pub fn transfer_consent(
+    signer: &dyn Signer,
+    document_id: &str,
+    destination: &str,
+    at: EpochMs,
+) -> Result<Value> {
+    let message = consent_message(Operation::Transfer, document_id, destination, at);
+    let wallet = signer.wallet();
+    Ok(json!({
+        "chain": wallet.chain(), "address": wallet.address(),
+        "signature": signer.sign(message.as_bytes())?,
+    }))
 }
 
 /// How much a consent is needed.

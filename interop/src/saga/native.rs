@@ -64,13 +64,14 @@ pub(super) fn item(
 /// An item by its kind and id.
 pub(super) type ItemName = (&'static str, String);
 
-/// Adds the items of current grains that match to a document, as far as there is room. Returns those of grains that are
-/// held.
+/// Adds the items of current grains that match to these layers of a document, as far as there is room. Returns those of
+/// grains that are held.
 ///
 /// # Errors
 /// `ERR_CONFLICT` where they would stand in plain beside what is encrypted; those of [`Session::query`].
 pub(super) fn add_items(
     document: &mut Document,
+    layers: &[Layer],
     session: &Session,
     query: &Query,
 ) -> Result<Vec<ItemName>> {
@@ -78,7 +79,10 @@ pub(super) fn add_items(
     loop {
         let page = session.query(query, &PageOptions::first(PAGE).after(cursor))?;
         for row in page.results.iter().filter(|row| row.state.is_current()) {
-            let Some((kind, value)) = item(&row.grain, &row.content_address)? else { continue };
+            let found = item(&row.grain, &row.content_address)?;
+            let Some((kind, value)) = found.filter(|(kind, _)| layers.contains(&kind.layer)) else {
+                continue;
+            };
             let id = name_of(kind, &value);
             if push(document, kind, value)? && is_held(row.state.held, row.grain.fields()) {
                 held.push((kind.name, id));

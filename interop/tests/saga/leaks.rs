@@ -223,3 +223,41 @@ fn every_file_of_an_encrypted_memory_is_encrypted_and_of_a_redacted_one_left_out
     let container = Container::open(&out, Default::default()).unwrap();
     assert!(!container.files().any(|name| name.contains("vectors") || name.contains("longterm")));
 }
+
+#[test]
+fn events_that_came_encrypted_are_in_no_file_in_plain() {
+    let setup = Setup::new();
+    let mut document = Document::from_value(envelope("full", full_layers())).unwrap();
+    document.encrypt("memory.episodic", &[recipient()]).unwrap();
+    document.sign(&evm()).unwrap();
+    let path = setup.path("boxed.saga");
+    let lines = &b"{\"summary\": \"of the ledger\"}\n"[..];
+    let files = vec![ContainerFile::new("memory/episodic.jsonl", lines)];
+    write_container(&path, &document, files, NOW, &evm()).unwrap();
+    import_container(&setup.session, &path, &ImportOptions::default()).unwrap();
+    let without = setup.export(&plain(ExportType::Backup)).unwrap_err();
+    assert_eq!(without.code(), "ERR_KEY");
+    let options = ExportOptions { recipients: vec![recipient()], ..plain(ExportType::Backup) };
+    let file = bytes(&setup.export(&options).unwrap(), "memory/episodic.jsonl");
+    assert!(!file.windows(6).any(|window| window == b"ledger"));
+}
+
+#[test]
+fn a_held_grain_of_a_layer_that_is_not_asked_for_refuses_no_redaction() {
+    let setup = Setup::new();
+    let session = &setup.session;
+    let goal = GoalBuilder::new(session.now(), "buy the ledger", "satisfied");
+    let goal = session.put(goal.namespace("agent:aria").build().unwrap()).unwrap().address();
+    session.hold(&goal, "case 13").unwrap();
+    let org = other_evm();
+    let options = ExportOptions {
+        layers: Some(vec![Layer::Identity, Layer::Memory]),
+        redact: Some(redact()),
+        organization: Some(&org),
+        grains: Some(Query::default()),
+        native_items: true,
+        ..plain(ExportType::Full)
+    };
+    let container = setup.export(&options).unwrap();
+    assert!(container.document().layer(Layer::TaskHistory).is_none());
+}

@@ -11,7 +11,8 @@ use crate::json;
 use crate::kept::Files;
 use crate::saga::container::{ARTIFACTS, ContainerFile, EPISODIC, LONG_TERM, MEMORY};
 use crate::saga::document::{Document, at_path};
-use crate::saga::kinds::ExportType;
+use crate::saga::encrypt::is_encrypted;
+use crate::saga::kinds::{ExportType, Layer};
 
 /// The files that go along.
 ///
@@ -44,7 +45,8 @@ pub(super) fn of<'f>(
         }
         let reader = kept.reader(entry)?;
         // The files of a memory that is encrypted are encrypted with it.
-        let is_boxed = is_of_memory(export, name) && place_of(document) == MemoryPlace::Boxed;
+        let is_boxed = (is_of_memory(export, name) && place_of(document) == MemoryPlace::Boxed)
+            || (name == EPISODIC && has_boxed_events(document));
         let source: Box<dyn Read> = match is_boxed {
             true => boxes_of(reader, options)?,
             false => Box::new(reader),
@@ -52,6 +54,13 @@ pub(super) fn of<'f>(
         files.push(ContainerFile::new(name.as_str(), source));
     }
     Ok(files)
+}
+
+/// Returns `true` if the events of the document are in boxes.
+fn has_boxed_events(document: &Document) -> bool {
+    let memory = document.layer(Layer::Memory);
+    let events = memory.and_then(|memory| memory.get("episodic"));
+    memory.is_some_and(is_encrypted) || events.is_some_and(is_encrypted)
 }
 
 /// Returns `true` for a file of the long-term memory: by its place, or since the memory refers to it.

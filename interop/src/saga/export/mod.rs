@@ -201,14 +201,9 @@ impl<'s> Export<'s> {
 
     /// Adds items of grains, but to layers that are not consented to or asked for.
     fn add_native(&mut self, query: &Query) -> Result<()> {
-        self.held.extend(native::add_items(&mut self.document, self.store.session(), query)?);
-        let Self { document, wanted, .. } = self;
-        if let Some(layers) = document.layers_mut() {
-            let is_unwanted = |layer: &&Layer| !wanted.contains(layer);
-            for layer in Layer::ALL.iter().filter(is_unwanted) {
-                layers.remove(layer.name());
-            }
-        }
+        let session = self.store.session();
+        let held = native::add_items(&mut self.document, &self.wanted, session, query)?;
+        self.held.extend(held);
         Ok(())
     }
 

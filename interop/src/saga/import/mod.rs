@@ -107,9 +107,11 @@ pub struct ImportReport {
 ///
 /// # Errors
 /// `ERR_SCHEMA` for a document that is not valid; `ERR_SIGNATURE`; `ERR_WITHDRAWN` if its consent was withdrawn or has
-/// expired; `ERR_CONFLICT` if it changes what never changes of an agent; `ERR_INVALIDATION_DENIED` for an item that
-/// would take the place of one that is protected; `ERR_ACCESS` unless the session is the operator's; the errors of
-/// [`Session::put`]. All of them name the layer and the item; nothing was written then.
+/// expired, or an item rests on one to which it is no renewal; `ERR_CONFLICT` if it changes what never changes of an
+/// agent, or is older than what is stored ([`ImportOptions::allow_older`]); `ERR_ERASED` for what was erased;
+/// `ERR_INVALIDATION_DENIED` for an item that would take the place of one that is protected; `ERR_ACCESS` unless the
+/// session is the operator's; the errors of [`Session::put`]. All of them name the layer and the item; nothing was
+/// written then.
 pub fn import_document(
     session: &Session,
     document: &Document,

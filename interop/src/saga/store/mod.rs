@@ -85,11 +85,6 @@ impl StoredItem {
         split.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
     }
 
-    /// What it rests on, such as the address of a consent.
-    pub(super) fn basis(&self) -> Option<&str> {
-        self.fields.get("processing_basis").and_then(Value::as_str)
-    }
-
     /// A note in the context of the grain.
     pub(super) fn note(&self, name: &str) -> Option<&str> {
         let context = self.fields.get("context").and_then(Value::as_map)?;

@@ -90,6 +90,8 @@ impl<'s> Plan<'s> {
     ) -> Result<()> {
         let at = |error: Error| error.in_entry(&named(origin.layer, kind, id));
         let head = self.store.head(kind, id).map_err(at)?;
+        let kept = head.as_ref().and_then(|(.., grain)| grain.text("processing_basis"));
+        let kept = kept.map(str::to_owned);
         let old = head.as_ref().map(|(address, ..)| *address);
         let stored = match head.map(|head| self.store.whole(head)).transpose() {
             Ok(stored) => stored,
@@ -97,7 +99,6 @@ impl<'s> Plan<'s> {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(at(error)),
         };
-        let kept = stored.as_ref().and_then(|stored| stored.basis()).map(str::to_owned);
         if let Some(stored) = stored {
             let item = item_of(kind, id, &stored.fields).map_err(at)?;
             let is_same = stored.split() == split && item.is_some_and(|it| json::equal(&it, value));

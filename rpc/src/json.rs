@@ -7,6 +7,7 @@ use grainstore::ContentAddress;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use zeroize::Zeroizing;
 
 use crate::error::{Code, Error, Result};
 
@@ -154,6 +155,25 @@ impl<'de> Deserialize<'de> for Base64 {
         let text = String::deserialize(source)?;
         let bytes = data_encoding::BASE64.decode(text.as_bytes());
         bytes.map(Self).map_err(|error| D::Error::custom(format!("not base64: {error}")))
+    }
+}
+
+/// A key, base64 in JSON. Wiped when dropped, with the text that it was read from, and never printed.
+pub(crate) struct SecretBytes(pub(crate) Zeroizing<Vec<u8>>);
+
+impl<'de> Deserialize<'de> for SecretBytes {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        let text = Zeroizing::new(String::deserialize(source)?);
+        match data_encoding::BASE64.decode(text.as_bytes()) {
+            Ok(bytes) => Ok(Self(Zeroizing::new(bytes))),
+            Err(error) => Err(D::Error::custom(format!("not base64: {error}"))),
+        }
+    }
+}
+
+impl fmt::Debug for SecretBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretBytes(..)")
     }
 }
 

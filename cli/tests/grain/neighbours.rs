@@ -116,3 +116,75 @@ fn a_profile_is_signed_taken_in_and_redacted() {
     let refused = place.grain(&["saga", "import", "signed.json"]);
     assert!(refused.code == 1 && refused.err.contains("ERR_SIGNATURE"), "{}", refused.err);
 }
+
+#[test]
+fn an_agent_is_transferred_with_the_consent_of_those_who_must() {
+    let place = Place::with_store();
+    let file = |name: &str| place.path().join(name);
+    let mut value = document();
+    value["exportType"] = json!("full");
+    fs::write(file("aria.json"), value.to_string()).unwrap();
+    let keys = [("agent", 0x11), ("acme", 0x12)];
+    let key = |name: &str| {
+        let seed = file(name).to_str().unwrap().to_owned();
+        ["--chain", "eip155:8453", "--key-seed"].map(str::to_owned).into_iter().chain([seed])
+    };
+    for (name, byte) in keys {
+        fs::write(file(name), [byte; 32]).unwrap();
+    }
+    let run = |words: &[&str], name: &str| {
+        let words: Vec<_> = words.iter().map(|it| (*it).to_owned()).chain(key(name)).collect();
+        place.grain(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    run(&["saga", "sign", "aria.json"], "agent").done();
+    place.grain(&["saga", "import", "aria.json"]).done();
+    let scope = ["--layer", "identity", "--layer", "persona", "--layer", "skills"];
+    let consent = ["saga", "consent", "transfer", "--for", "a move"];
+    let record = run(&[&consent[..], &scope].concat(), "agent").done();
+    fs::write(file("consent.json"), record.out).unwrap();
+    let export = [
+        "--json",
+        "saga",
+        "export",
+        "out.json",
+        "--type",
+        "transfer",
+        "--across",
+        "--consent",
+        "consent.json",
+        "--organization",
+        "company_a",
+        "--plain-long-term",
+        "--organization-chain",
+        "eip155:8453",
+        "--organization-key",
+        "org",
+        "--document-id",
+        "saga_move1",
+    ];
+    fs::write(file("org"), [0x13; 32]).unwrap();
+    let refused = run(&export, "agent");
+    assert!(refused.code == 1 && refused.err.contains("who consents"), "{}", refused.err);
+    let at = "2026-03-20T10:00:00Z";
+    let agree = ["saga", "agree", "saga_move1", "https://acme.example", "--at", at];
+    let given = |name: &str| run(&[&["--json"][..], &agree].concat(), name).done().json();
+    let mut request = json!({
+        "kind": "voluntary", "destination": "https://acme.example", "at": at,
+        "consents": { "agent": given("agent") },
+    });
+    let transfer = [&export[..], &["--transfer", "transfer.json"]].concat();
+    fs::write(file("transfer.json"), request.to_string()).unwrap();
+    let refused = run(&transfer, "agent");
+    assert!(refused.code == 1 && refused.err.contains("destination"), "{}", refused.err);
+    request["consents"]["destination"] = given("acme");
+    fs::write(file("transfer.json"), request.to_string()).unwrap();
+    let report = run(&transfer, "agent").done().json();
+    assert_eq!(report["missing_consents"], json!(["source organization"]));
+    assert_eq!(report["document_id"], "saga_move1");
+    place.grain(&["saga", "validate", "out.json"]).done();
+    // It is newer than what came in first, which is not taken again unless that is asked for.
+    place.grain(&["saga", "import", "out.json"]).done();
+    let refused = place.grain(&["saga", "import", "aria.json"]);
+    assert!(refused.code == 1 && refused.err.contains("ERR_CONFLICT"), "{}", refused.err);
+    place.grain(&["saga", "import", "aria.json", "--allow-older"]).done();
+}

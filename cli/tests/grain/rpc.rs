@@ -95,6 +95,8 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
             "saga_export",
             "saga_sign",
             "saga_redact",
+            "saga_consent",
+            "saga_agree",
             "saga_vault",
             "migrate",
             "migrate_formats",

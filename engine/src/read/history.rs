@@ -354,6 +354,38 @@ impl HistoryDeadline {
     }
 }
 
+/// The addresses of all versions of a stored grain that are not erased, newest first, whether anybody sees them or not.
+///
+/// # Errors
+/// `ERR_LIMIT` beyond [`MAX_VERSIONS`]; `ERR_TIMEOUT` beyond [`HISTORY_TIMEOUT`]; `ERR_INTEGRITY`; `ERR_IO`.
+pub(crate) fn version_addresses(
+    view: &View,
+    address: &ContentAddress,
+) -> Result<Vec<ContentAddress>> {
+    let time = HistoryDeadline::start();
+    let mut head = *address;
+    let mut steps = 0_usize;
+    while let Some(newer) = successor(view, &head)? {
+        time.check()?;
+        if view.sequence_of(&newer)?.is_none() {
+            break;
+        }
+        head = newer;
+        steps += 1;
+        check_size(steps, 0)?;
+    }
+    let (mut found, mut waiting) = (Vec::new(), VecDeque::from([head]));
+    while let Some(address) = waiting.pop_front() {
+        time.check()?;
+        let Some(sequence) = view.sequence_of(&address)? else { continue };
+        let blob = view.with_blob(sequence, |blob| Ok(blob.to_vec()))?;
+        waiting.extend(predecessors(view, &address, &blob, &time)?);
+        found.push(address);
+        check_size(found.len(), 0)?;
+    }
+    Ok(found)
+}
+
 /// Decides of a blob whether its grain is among the versions.
 type BlobFilter<'f> = &'f dyn Fn(&[u8]) -> Result<bool>;
 

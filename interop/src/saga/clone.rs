@@ -4,7 +4,7 @@ use grainstore::{EpochMs, ErrorKind};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::consent::{Operation, check_use};
+use super::consent::{Operation, check_use, uncovered};
 use super::document::Document;
 use super::kinds::{ExportType, Layer};
 use super::rules::DEEP_CLONE;
@@ -40,6 +40,8 @@ pub struct CloneReport {
     pub depth: u64,
     /// True if the source has a vault and the clone has none, for want of keys.
     pub lost_vault: bool,
+    /// Layers of the source that its consent does not cover, which the clone does not have.
+    pub narrowed: Vec<Layer>,
     /// What the standard recommends to warn of.
     pub warnings: Vec<String>,
 }
@@ -77,12 +79,12 @@ impl Document {
     ///
     /// # Errors
     /// `ERR_CONFLICT` for the wallet of the source; `ERR_LIMIT` for a clone that is too deep; `ERR_SIGNATURE` if the
-    /// source is not signed; `ERR_POLICY` and those of a consent, if it is for another organization; `ERR_KEY` if the
-    /// key is not that of the source's vault; `ERR_SCHEMA`.
+    /// source is not signed; `ERR_POLICY` and those of a consent, if it is for another organization, also if it is not
+    /// redacted; `ERR_KEY` if the key is not that of the source's vault; `ERR_SCHEMA`.
     pub fn to_clone(&self, options: &CloneOptions<'_>) -> Result<(Self, CloneReport)> {
         let source = self.wallet()?;
         self.verify().require(false)?;
-        if same_key(&source, &options.wallet) {
+        if source.is_of_key(&options.wallet) {
             let message = "a clone has a wallet of its own, and this is its source's";
             return Err(Error::new(ErrorKind::Conflict, message)
                 .with_hint("register a new wallet for the clone"));
@@ -96,6 +98,10 @@ impl Document {
             .with_hint("clone an agent nearer to the first one"));
         }
         let mut clone = self.clone();
+        let narrowed = clone.narrow();
+        if options.crosses_organizations {
+            clone.check_redacted(&source)?;
+        }
         let lost_vault = clone.take_vault(options)?;
         let document_id = format!("saga_{}", time::random_id()?);
         let at = time::written(options.at);
@@ -113,7 +119,7 @@ impl Document {
         } else {
             Vec::new()
         };
-        Ok((clone, CloneReport { document_id, depth, lost_vault, warnings }))
+        Ok((clone, CloneReport { document_id, depth, lost_vault, narrowed, warnings }))
     }
 
     fn check_consent(&self, source: &Wallet, options: &CloneOptions<'_>) -> Result<()> {
@@ -125,6 +131,59 @@ impl Document {
             )
             .with_hint("ask for a clone export with a consent")),
             None => Ok(()),
+        }
+    }
+
+    /// Takes out the layers that the consent of a document does not cover, and returns those that are known.
+    fn narrow(&mut self) -> Vec<Layer> {
+        let Some(record) = self.get("consent") else { return Vec::new() };
+        let gone: Vec<String> =
+            uncovered(record, self.layer_names()).into_iter().map(str::to_owned).collect();
+        if let Some(layers) = self.layers_mut() {
+            layers.retain(|name, _| !gone.contains(name));
+        }
+        let mut privacy = self.members_mut().get_mut("privacy").and_then(Value::as_object_mut);
+        for name in ["encryptedLayers", "redactedFields"] {
+            let list = privacy.as_deref_mut().and_then(|it| it.get_mut(name)?.as_array_mut());
+            let stays = |path: &Value| {
+                let layer = path.as_str().and_then(|path| path.split('.').next());
+                layer.is_none_or(|layer| gone.iter().all(|name| name != layer))
+            };
+            list.into_iter().for_each(|list| list.retain(stays));
+        }
+        gone.iter().filter_map(|name| name.parse().ok()).collect()
+    }
+
+    /// Checks that an organization took out what is its own, where something may be. Where nothing is, what nobody knows
+    /// is taken out.
+    ///
+    /// # Errors
+    /// `ERR_POLICY`; those of [`Document::verify_manifest`].
+    fn check_redacted(&mut self, source: &Wallet) -> Result<()> {
+        if !self.layers().any(Layer::may_be_of_organization) {
+            self.forget_unknown();
+            return Ok(());
+        }
+        let signer = self.verify_manifest()?;
+        let is_organization = signer.is_some_and(|address| !source.is_address(&address));
+        match is_organization {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorKind::Policy,
+                "a clone for another organization is redacted, and the organization signs what it took out",
+            )
+            .with_hint("export the source redacted, as a clone that leaves the organization")
+            .in_entry("redactionManifest")),
+        }
+    }
+
+    /// Takes out the layers and members that are not known.
+    fn forget_unknown(&mut self) {
+        for (name, _) in self.unknown_members() {
+            self.members_mut().remove(&name);
+        }
+        if let Some(layers) = self.layers_mut() {
+            layers.retain(|name, _| name.parse::<Layer>().is_ok());
         }
     }
 
@@ -171,9 +230,4 @@ impl Document {
             identity.extend(own);
         }
     }
-}
-
-/// Returns `true` for one address, on whatever chain of its family.
-fn same_key(one: &Wallet, other: &Wallet) -> bool {
-    one.address() == other.address()
 }

@@ -1,5 +1,6 @@
 //! Consent records: made, signed, and judged; the messages that consent to a transfer or a clone; who must consent.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -160,10 +161,15 @@ pub(super) fn check_use(
     Ok(())
 }
 
-/// The layers that a record does not cover.
-pub(super) fn uncovered(record: &Value, layers: impl Iterator<Item = Layer>) -> Vec<Layer> {
-    let scope: Vec<_> = texts(record.get("scope")).collect();
-    layers.filter(|layer| !scope.contains(&layer.name())).collect()
+/// The names of layers that a record does not cover.
+pub(super) fn uncovered<'n>(record: &Value, layers: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+    let scope: HashSet<_> = texts(record.get("scope")).collect();
+    layers.filter(|layer| !scope.contains(layer)).collect()
+}
+
+/// Returns `true` if a record covers a layer.
+pub(super) fn covers(record: &Value, layer: Layer) -> bool {
+    texts(record.get("scope")).any(|name| name == layer.name())
 }
 
 /// Returns `true` once a record is no longer valid.

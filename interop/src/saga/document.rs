@@ -24,6 +24,21 @@ const MAX_DOCUMENT_MEMORY: u64 = 256 << 20;
 /// The version of the standard that is written, and the major version that is read.
 pub(super) const VERSION: &str = "1.0";
 
+/// The members that a document may have.
+const MEMBERS: [&str; 11] = [
+    "$schema",
+    "sagaVersion",
+    "documentId",
+    "createdAt",
+    "exportedAt",
+    "exportType",
+    "privacy",
+    "signature",
+    "consent",
+    "redactionManifest",
+    "layers",
+];
+
 /// A SAGA document. Unknown members stay in it; two are equal if their JSON is ([`json::equal`]).
 ///
 /// ```
@@ -167,6 +182,32 @@ impl Document {
     #[must_use]
     pub fn layer(&self, layer: Layer) -> Option<&Value> {
         self.get("layers")?.get(layer.name())
+    }
+
+    /// Returns `true` if it has a layer of this name, whether that is known or not.
+    pub(super) fn has_layer(&self, name: &str) -> bool {
+        self.get("layers").is_some_and(|layers| layers.get(name).is_some())
+    }
+
+    /// The names of its layers, known or not.
+    pub(super) fn layer_names(&self) -> impl Iterator<Item = &str> {
+        let layers = self.get("layers").and_then(Value::as_object).into_iter().flatten();
+        layers.map(|(name, _)| name.as_str())
+    }
+
+    /// The names and values of its layers that are not known.
+    pub(super) fn unknown_layers(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let layers = self.get("layers").and_then(Value::as_object).into_iter().flatten();
+        layers
+            .filter(|(name, _)| name.parse::<Layer>().is_err())
+            .map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// Its members that are not known.
+    pub(super) fn unknown_members(&self) -> Map<String, Value> {
+        let is_known = |name: &String| MEMBERS.contains(&name.as_str());
+        let unknown = self.members.iter().filter(|(name, _)| !is_known(name));
+        unknown.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// The layers that it has.

@@ -9,6 +9,7 @@ use super::boxes::{BoxKey, BoxPublicKey, Sealed};
 use super::document::{Document, at_path, at_path_mut};
 use super::kinds::Layer;
 use super::schema::BOX_SCHEME;
+use super::shape::{item_path, member_path};
 use super::sign::bad_key;
 use crate::error::{Error, Result};
 use crate::json;
@@ -128,11 +129,57 @@ impl Document {
     }
 }
 
-/// Returns `true` for boxes in the place of a value.
+/// Returns `true` for boxes in the place of a value: one at least, and nothing beside them.
 pub(super) fn is_encrypted(value: &Value) -> bool {
-    value.get("encrypted") == Some(&Value::Bool(true))
+    let has_only = value.as_object().is_some_and(|members| members.len() == 3);
+    has_only
+        && value.get("encrypted") == Some(&Value::Bool(true))
         && value.get("scheme").and_then(Value::as_str) == Some(BOX_SCHEME)
-        && value.get("recipients").is_some_and(Value::is_array)
+        && value
+            .get("recipients")
+            .and_then(Value::as_array)
+            .is_some_and(|boxes| !boxes.is_empty() && boxes.iter().all(is_box))
+}
+
+/// Returns `true` for a box and whom it is for, with nothing beside.
+fn is_box(one: &Value) -> bool {
+    const MEMBERS: [&str; 3] = ["recipientPublicKey", "recipientAddress", "payload"];
+    const PARTS: [&str; 3] = ["nonce", "ephemeralPublicKey", "ciphertext"];
+    let has_only = |value: &Value, names: &[&str]| {
+        value.as_object().is_some_and(|it| it.keys().all(|name| names.contains(&name.as_str())))
+    };
+    let Some(payload) = one.get("payload").filter(|payload| has_only(payload, &PARTS)) else {
+        return false;
+    };
+    let text = |name: &str| payload.get(name).and_then(Value::as_str).unwrap_or_default();
+    has_only(one, &MEMBERS)
+        && Sealed::from_parts(text("nonce"), text("ephemeralPublicKey"), text("ciphertext")).is_ok()
+}
+
+/// Calls `each` with the path of everything below a value that says it is boxes and is none: with plaintext beside them,
+/// or without any.
+pub(super) fn false_boxes(value: &Value, path: &str, each: &mut impl FnMut(&str)) {
+    match value {
+        Value::Object(members) => {
+            let says = members.get("encrypted") == Some(&Value::Bool(true))
+                && members.contains_key("recipients");
+            match says {
+                true if is_encrypted(value) => {}
+                true => each(path),
+                false => {
+                    for (name, value) in members {
+                        false_boxes(value, &member_path(path, name), each);
+                    }
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                false_boxes(item, &item_path(path, at), each);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The boxes of a value.

@@ -6,7 +6,8 @@ use grainstore::{ContentAddress, EraseOptions, ErrorKind, Session};
 use serde::Serialize;
 
 use super::exit::forget_exit;
-use super::import::{CONSENT_KIND, FILES, LATEST, open_files};
+use super::fresh::{self, Latest};
+use super::import::{CONSENT_KIND, FILES, open_files};
 use super::map::{MANIFEST_KIND, PROFILE};
 use super::store::AgentStore;
 use super::wallet::Wallet;
@@ -38,8 +39,9 @@ pub struct ErasureReport {
 }
 
 /// Erases what SAGA documents brought of an agent: layers, items, consents and files, in all versions, and the marks of
-/// transfers. What is held or must be retained stays, and is told; so do the disputes of an exit, until they are
-/// decided.
+/// transfers, also of what a consent that has ended hides. What is held or must be retained stays, and is told; so do
+/// the disputes of an exit, until they are decided. From then on no document is imported that the agent exported before:
+/// the store keeps the time, and a hash of the address.
 ///
 /// Grains that came in a long-term memory are grains as others, and are erased as such ([`Session::erase`]), but those
 /// that the document shows as items.
@@ -81,30 +83,9 @@ pub fn erase_agent(
     for layer in [FILES, ANCHOR_LAYER] {
         documents.erase(layer, None, reason)?;
     }
-    let mut heads = store.heads()?;
-    // Once a consent is erased, what rests on it is hidden.
-    heads.sort_by_key(|(kind, _)| kind == CONSENT_KIND.name);
-    for (kind, head) in heads {
-        if let Some(why) = keep_manifests.filter(|_| kind == MANIFEST_KIND.name) {
-            report.kept.push(KeptItem { kind, address: head.to_string(), reason: why.to_owned() });
-            continue;
-        }
-        for address in versions(session, head)? {
-            match session.erase(&address, reason, &EraseOptions::new()) {
-                Ok(_) => {
-                    let count = report.erased.entry(kind.clone()).or_default();
-                    *count = count.saturating_add(1);
-                }
-                Err(error) if is_retention(error.kind()) => report.kept.push(KeptItem {
-                    kind: kind.clone(),
-                    address: address.to_string(),
-                    reason: error.to_string(),
-                }),
-                Err(error) => return Err(Error::from(error).in_entry(&kind)),
-            }
-        }
-    }
-    store.set_mark(LATEST, None::<&String>)?;
+    erase_grains(&store, reason, keep_manifests, &mut report)?;
+    fresh::mark_erased(session, agent)?;
+    Latest::forget(&store)?;
     store.forget_decisions()?;
     report.kept.extend(forget_exit(&store)?.map(|reason| KeptItem {
         kind: "disputes".to_owned(),
@@ -115,20 +96,89 @@ pub fn erase_agent(
     Ok(report)
 }
 
+impl ErasureReport {
+    /// Erases a grain, or notes why it stays.
+    fn erase(
+        &mut self,
+        session: &Session,
+        kind: &str,
+        address: &ContentAddress,
+        reason: &str,
+    ) -> Result<()> {
+        match session.erase(address, reason, &EraseOptions::new()) {
+            Ok(_) => {
+                let count = self.erased.entry(kind.to_owned()).or_default();
+                *count = count.saturating_add(1);
+            }
+            Err(error) if is_retention(error.kind()) => {
+                self.keep(kind, address, error.to_string());
+            }
+            // With another, meanwhile.
+            Err(error) if error.kind() == ErrorKind::Erased => {}
+            Err(error) => return Err(Error::from(error).in_entry(kind)),
+        }
+        Ok(())
+    }
+
+    fn keeps(&self, address: &ContentAddress) -> bool {
+        let address = address.to_string();
+        self.kept.iter().any(|kept| kept.address == address)
+    }
+
+    fn keep(&mut self, kind: &str, address: &ContentAddress, reason: String) {
+        if !self.keeps(address) {
+            self.kept.push(KeptItem {
+                kind: kind.to_owned(),
+                address: address.to_string(),
+                reason,
+            });
+        }
+    }
+}
+
+/// Erases every grain that documents brought of the agent, with those that took its place.
+///
+/// # Errors
+/// Those of [`Session::erase`].
+fn erase_grains(
+    store: &AgentStore<'_>,
+    reason: &str,
+    keep_manifests: Option<&str>,
+    report: &mut ErasureReport,
+) -> Result<()> {
+    let session = store.session();
+    let mut grains = store.grains()?;
+    // Once a consent is erased, what rests on it is hidden.
+    grains.sort_by_key(|(kind, _)| kind == CONSENT_KIND.name);
+    let mut erased = Vec::new();
+    for (kind, stored) in grains {
+        let kept_for = keep_manifests.filter(|_| kind == MANIFEST_KIND.name);
+        for address in versions(session, &stored)? {
+            match kept_for {
+                Some(why) => report.keep(&kind, &address, why.to_owned()),
+                None => report.erase(session, &kind, &address, reason)?,
+            }
+        }
+        if !report.keeps(&stored) {
+            erased.push(stored);
+        }
+    }
+    store.forget_grains(&erased)
+}
+
 /// Returns `true` for the refusal of a hold, or of a rule on retention.
 fn is_retention(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::InvalidationDenied | ErrorKind::Policy)
 }
 
-/// The versions of a grain, the newest first. Of one that rests on a consent which has ended, only this one is told.
-fn versions(session: &Session, head: ContentAddress) -> Result<Vec<ContentAddress>> {
-    match session.history(&head) {
-        Ok(history) => Ok(history.iter().map(|version| version.address).collect()),
+/// The versions of a grain, the newest first, whether a consent hides them or not.
+fn versions(session: &Session, head: &ContentAddress) -> Result<Vec<ContentAddress>> {
+    match session.versions_to_erase(head) {
+        Ok(versions) => Ok(versions),
         // Erased already, or with another.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Erased) => {
             Ok(Vec::new())
         }
-        Err(error) if error.kind() == ErrorKind::Withdrawn => Ok(vec![head]),
         Err(error) => Err(error.into()),
     }
 }

@@ -1,5 +1,7 @@
 //! The vault of an agent in the store: read as ciphertext, and stored again after it was changed.
 
+use std::collections::HashSet;
+
 use grainstore::{ContentAddress, EraseOptions, Session};
 use serde_json::json;
 
@@ -66,6 +68,7 @@ pub fn stored_vault(session: &Session, agent: &Wallet) -> Result<Option<Vault>> 
 /// written. Items that are no longer in it are erased with their versions, or kept, as `old` says.
 ///
 /// # Errors
+/// `ERR_CONFLICT` for a vault that is older than the stored one, by its version or the time of its last change;
 /// `ERR_INVALIDATION_DENIED` for an item that is protected; nothing is written then. `ERR_ACCESS` unless the session is
 /// the operator's; those of [`Session::put`] and [`Session::erase`].
 pub fn store_vault(
@@ -76,6 +79,7 @@ pub fn store_vault(
 ) -> Result<Counts> {
     let store = AgentStore::new(session, agent);
     super::freeze::check_active(&store)?;
+    super::fresh::check_vault(&store, &vault.to_value())?;
     let before = heads(&store)?;
     let layer = Layer::Vault.name();
     let origin = Origin { wallet: agent, at: session.now(), basis: None, layer };
@@ -87,10 +91,11 @@ pub fn store_vault(
     plan.add(&LAYER, layer, &whole.skeleton, &whole.kinds, origin)?;
     let counts = plan.write(&Monitor::default())?;
     if old == OldVersions::Erase {
-        let after = heads(&store)?;
-        let gone = before.iter().filter(|(id, address)| {
-            let kept = whole.items.iter().any(|item| item.id == *id) || id.is_empty();
-            !kept || !after.contains(&((*id).clone(), *address))
+        let after: HashSet<_> = heads(&store)?.into_iter().collect();
+        let ids: HashSet<_> = whole.items.iter().map(|item| item.id.as_str()).collect();
+        let gone = before.iter().filter(|head| {
+            let kept = ids.contains(head.0.as_str()) || head.0.is_empty();
+            !kept || !after.contains(*head)
         });
         for (_, address) in gone {
             erase_versions(&store, *address)?;

@@ -112,6 +112,13 @@ named! {
     }
 }
 
+impl Layer {
+    /// Returns `true` for a layer with something that may be an organization's.
+    pub(super) const fn may_be_of_organization(self) -> bool {
+        matches!(self, Self::Cognitive | Self::Memory | Self::TaskHistory | Self::Relationships)
+    }
+}
+
 impl ExportType {
     /// Returns `true` if exports of this type have the layer, if there is one.
     #[must_use]

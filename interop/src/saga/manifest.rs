@@ -158,7 +158,12 @@ pub(super) fn check_counts(manifest: &Value, found: &mut Findings) {
             (None, Value::Array(none)) => none.is_empty(),
             (None, none) => none == &Value::Bool(false) || none.as_u64() == Some(0),
             (Some(Value::Array(said)), Value::Array(counted)) => {
-                said.len() == counted.len() && counted.iter().all(|one| said.contains(one))
+                let sorted = |list: &[Value]| {
+                    let mut texts: Vec<_> = list.iter().map(Value::to_string).collect();
+                    texts.sort_unstable();
+                    texts
+                };
+                sorted(said) == sorted(counted)
             }
             (Some(said), count) => json::equal(said, count),
         };

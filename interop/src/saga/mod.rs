@@ -9,7 +9,7 @@
 //! | encrypted layers | [`Document::encrypt`], [`BoxKey`], [`Recipient`] |
 //! | credentials | [`Vault`], [`VaultKey`], [`Secrets`], [`stored_vault`], [`store_vault`] |
 //! | what an organization keeps | [`Document::redact`], [`Classifications`], [`Manifest`] |
-//! | who agreed to what | [`Consent`], [`TransferConsents`], [`consent_message`] |
+//! | who agreed to what | [`Consent`], [`TransferConsents`], [`consent_message`], [`transfer_consent`](transfer_consent()) |
 //! | a store | [`import_document`], [`import_container`], [`export_document`], [`export_container`] |
 //! | clones | [`Document::to_clone`] |
 //! | the end of a consent, and of an agent | [`withdraw_consent`], [`erase_agent`] |
@@ -32,6 +32,7 @@ mod exit;
 mod export;
 mod finding;
 mod freeze;
+mod fresh;
 mod import;
 mod keep_vault;
 mod kinds;
@@ -79,7 +80,7 @@ pub use redact::{ClassifiedItem, REDACTED_TEXT, RedactOptions};
 pub use sign::{Signer, WalletKey, verify_signature};
 pub use signature::SignatureVerdict;
 pub use store::Counts;
-pub use transfer_consent::{TransferConsents, TransferKind};
+pub use transfer_consent::{TransferConsents, TransferKind, transfer_consent};
 pub use validate::{Validation, Verdict};
 pub use vault::{Grant, LostWrap, NewItem, Permission, Secrets, Vault, VaultKey, VaultType};
 pub use wallet::Wallet;

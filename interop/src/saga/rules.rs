@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::consent::{self, Operation};
 use super::document::{Document, at_path, texts};
+use super::encrypt::false_boxes;
 use super::finding::Findings;
 use super::kinds::{ExportType, LISTED_CHAINS, LISTED_TRAITS, Layer};
 use super::manifest;
@@ -19,13 +20,14 @@ pub(super) const DEEP_CLONE: u64 = 3;
 /// A rule: adds what it finds.
 type Rule = fn(&Document, EpochMs, &mut Findings);
 
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 12] = [
     signature_is_of_identity,
     times_are_in_order,
     lineage_agrees,
     vault_is_encrypted,
     layers_suit_the_export,
     encrypted_layers_are_there,
+    boxes_are_boxes,
     scope_covers_the_layers,
     chain_is_listed,
     proofs_are_addresses,
@@ -121,9 +123,21 @@ fn encrypted_layers_are_there(document: &Document, _: EpochMs, found: &mut Findi
     }
 }
 
+fn boxes_are_boxes(document: &Document, _: EpochMs, found: &mut Findings) {
+    for layer in document.layer_names().filter(|name| *name != Layer::Vault.name()) {
+        let Some(value) = document.get("layers").and_then(|layers| layers.get(layer)) else {
+            continue;
+        };
+        false_boxes(value, &format!("layers.{layer}"), &mut |path| {
+            found.error(path, "it says that it is encrypted, and holds something else than boxes");
+        });
+    }
+}
+
 fn scope_covers_the_layers(document: &Document, now: EpochMs, found: &mut Findings) {
     let Some(record) = document.get("consent") else { return };
-    for layer in consent::uncovered(record, document.layers()) {
+    let names: Vec<&str> = document.layer_names().collect();
+    for layer in consent::uncovered(record, names.into_iter()) {
         found.error(&format!("layers.{layer}"), "the consent does not cover it");
     }
     if let (Ok(export), Some(operation)) = (document.export_type(), record.get("operation"))

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use grainstore::ErrorKind;
+use grainstore::{EpochMs, ErrorKind};
 use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
+use super::consent::{Operation, consent_message};
 use super::kinds::named;
-use super::sign::verify_signature;
+use super::sign::{Signer, verify_signature};
 use super::wallet::Wallet;
 use crate::error::{Error, Result};
 
@@ -41,6 +43,36 @@ pub struct TransferConsents {
     pub destination: Option<(Wallet, String)>,
 }
 
+/// Signs the message by which a party consents to a transfer ([`consent_message`](super::consent_message())). Returns it
+/// as a [`TransferRequest`](super::TransferRequest) takes it: `chain`, `address`, `signature`.
+///
+/// ```
+/// use grainstore::EpochMs;
+/// use grainstore_interop::saga::{WalletKey, transfer_consent};
+///
+/// let key = WalletKey::secp256k1("eip155:8453", &[0x11; 32])?;
+/// let at = EpochMs::new(1_774_000_800_000);
+/// let given = transfer_consent(&key, "saga_a1", "https://acme.example", at)?;
+/// assert_eq!(given["chain"], "eip155:8453");
+/// # Ok::<(), grainstore_interop::Error>(())
+/// ```
+///
+/// # Errors
+/// The errors of the signer.
+pub fn transfer_consent(
+    signer: &dyn Signer,
+    document_id: &str,
+    destination: &str,
+    at: EpochMs,
+) -> Result<Value> {
+    let message = consent_message(Operation::Transfer, document_id, destination, at);
+    let wallet = signer.wallet();
+    Ok(json!({
+        "chain": wallet.chain(), "address": wallet.address(),
+        "signature": signer.sign(message.as_bytes())?,
+    }))
+}
+
 /// How much a consent is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
@@ -61,11 +93,12 @@ impl TransferKind {
 }
 
 impl TransferConsents {
-    /// Checks the consents to a transfer: all that are there are valid, and those that must be there are. Returns those
-    /// that are recommended and missing.
+    /// Checks the consents to a transfer: all that are there are valid and of distinct wallets, and those that must be
+    /// there are. Returns those that are recommended and missing.
     ///
     /// # Errors
-    /// `ERR_SIGNATURE` for an invalid one, or one of another agent; `ERR_POLICY` if a required one is missing.
+    /// `ERR_SIGNATURE` for an invalid one, or one of another agent; `ERR_POLICY` if a required one is missing, or one
+    /// wallet consents for two parties.
     pub fn check(
         &self,
         kind: TransferKind,
@@ -77,6 +110,7 @@ impl TransferConsents {
             ("source organization", &self.source),
             ("destination organization", &self.destination),
         ];
+        self.check_distinct(agent)?;
         let mut missing = Vec::new();
         for ((name, given), need) in parties.into_iter().zip(kind.needs()) {
             match (given, need) {
@@ -99,5 +133,25 @@ impl TransferConsents {
             }
         }
         Ok(missing)
+    }
+
+    /// Refuses one wallet for two parties, on whatever chain.
+    fn check_distinct(&self, agent: &Wallet) -> Result<()> {
+        let wallet = |given: &Option<(Wallet, String)>| given.as_ref().map(|(it, _)| it.clone());
+        let (source, destination) = (wallet(&self.source), wallet(&self.destination));
+        let is_one = |one: &Option<Wallet>, other: Option<&Wallet>| {
+            one.as_ref().zip(other).is_some_and(|(one, other)| one.is_of_key(other))
+        };
+        let twice = if is_one(&source, Some(agent)) {
+            "source organization"
+        } else if is_one(&destination, Some(agent)) || is_one(&destination, source.as_ref()) {
+            "destination organization"
+        } else {
+            return Ok(());
+        };
+        let message = "agent, source and destination consent with wallets of their own";
+        Err(Error::new(ErrorKind::Policy, message)
+            .with_hint("have each party sign with its own wallet")
+            .in_entry(twice))
     }
 }

@@ -3,10 +3,11 @@
 //! The schema closes the root and `layers` without `vault`, `consent` and `redactionManifest`, which the text of the
 //! standard requires. So the three are judged apart, and a document with one of them is `valid-with-extensions`.
 
-use grainstore::EpochMs;
+use grainstore::{EpochMs, ErrorKind};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::consent::check_record;
 use super::document::Document;
 use super::finding::{Finding, Findings, Level};
 use super::kinds::Layer;
@@ -14,6 +15,7 @@ use super::rules;
 use super::schema::{CONSENT, ENVELOPE, MANIFEST, VAULT, is_handle};
 use super::shape::{Shape, check};
 use super::signature::SignatureVerdict;
+use crate::error::Error;
 
 /// The members of a document that its schema lacks.
 pub(super) const EXTENSIONS: [&str; 2] = ["consent", "redactionManifest"];
@@ -54,7 +56,8 @@ impl Validation {
 }
 
 impl Document {
-    /// Validates it: its form, the rules of the standard, and its signature. `now` judges what expires.
+    /// Validates it: its form, the rules of the standard, its signature, and those of its consent and its redaction
+    /// manifest. `now` judges what expires.
     ///
     /// ```
     /// use grainstore_interop::saga::{Document, Level, Verdict};
@@ -67,7 +70,8 @@ impl Document {
     /// ```
     #[must_use]
     pub fn validate(&self, now: EpochMs) -> Validation {
-        let findings = self.findings(now);
+        let mut findings = self.findings(now);
+        self.check_signatures(&mut findings);
         let has_extension = EXTENSIONS.iter().any(|name| self.get(name).is_some())
             || self.layer(Layer::Vault).is_some();
         let verdict = match findings.worst() {
@@ -79,6 +83,24 @@ impl Document {
         let expired_shares = rules::expired_shares(self, now);
         let signature = self.verify();
         Validation { verdict, signature, findings, more_findings, expired_shares }
+    }
+
+    /// Tells of a consent or a manifest that is not signed by whom it says; their forms and counts are judged apart.
+    fn check_signatures(&self, found: &mut Findings) {
+        let is_signature = |error: &Error| error.kind() == ErrorKind::Signature;
+        if let (Some(record), Ok(wallet)) = (self.get("consent"), self.wallet())
+            && let Err(error) = check_record(record, &wallet)
+            && is_signature(&error)
+        {
+            found.error(error.entry().unwrap_or("consent"), error.message());
+        }
+        let Some(manifest) = self.get("redactionManifest") else { return };
+        let path = "redactionManifest.orgSignature";
+        match (manifest.get("orgSignature"), self.verify_manifest()) {
+            (None, _) => found.warn(path, "no organization signed the redaction manifest"),
+            (Some(_), Err(error)) if is_signature(&error) => found.error(path, error.message()),
+            _ => {}
+        }
     }
 
     pub(super) fn findings(&self, now: EpochMs) -> Findings {

@@ -74,6 +74,11 @@ impl Wallet {
         Self { chain: chain.to_owned(), address: evm_address(address) }
     }
 
+    /// Returns `true` for one key, on whatever chain of its family.
+    pub(super) fn is_of_key(&self, other: &Self) -> bool {
+        self.address == other.address
+    }
+
     /// The chain, as CAIP-2 has it.
     #[must_use]
     pub fn chain(&self) -> &str {

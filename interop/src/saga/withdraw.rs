@@ -1,19 +1,19 @@
 //! The withdrawal of a stored consent: what rests on it is hidden from then on.
 
 use grainstore::format::{Map, Value};
-use grainstore::{ContentAddress, ErrorKind, Grain, Session};
+use grainstore::{ContentAddress, EpochMs, ErrorKind, Grain, Session};
 
 use super::consent::Operation;
 use super::import::{CONSENT_KIND, is_withdrawal};
 use super::map::PROFILE;
-use super::store::AgentStore;
+use super::store::{AgentStore, StoredItem};
 use super::wallet::Wallet;
 use crate::error::{Error, Result};
 use crate::kept::clamped;
 
-/// Withdraws the consent of an agent to an operation, as the record of a document that was imported gave it. Layers
-/// that rest on it can no longer be read or exported, and no export with a consent from before is made. Returns the
-/// address of the withdrawal.
+/// Withdraws the consent of an agent to an operation, as the records of documents that were imported gave it, for all
+/// layers. Layers that rest on it can no longer be read or exported, and no export with a consent from before is made,
+/// also after another was given. Returns the addresses of the withdrawals, one for each layer.
 ///
 /// ```
 /// use grainstore::prelude::*;
@@ -29,26 +29,49 @@ use crate::kept::clamped;
 /// ```
 ///
 /// # Errors
-/// `ERR_NOT_FOUND` if there is none; `ERR_CONFLICT` if it is withdrawn already; those of [`Session::put`].
+/// `ERR_NOT_FOUND` if there is none; `ERR_CONFLICT` if it is withdrawn already; those of [`Session::put_batch`].
 pub fn withdraw_consent(
     session: &Session,
     agent: &Wallet,
     operation: Operation,
-) -> Result<ContentAddress> {
+) -> Result<Vec<ContentAddress>> {
     let store = AgentStore::new(session, agent);
-    let stored = store.find(&CONSENT_KIND, operation.name())?.ok_or_else(|| {
-        let message = format!("the store has no consent of {agent} to {operation}");
-        Error::new(ErrorKind::NotFound, message)
-    })?;
-    if is_withdrawal(&stored) {
-        let message = format!("the consent of {agent} to {operation} is withdrawn already");
-        return Err(Error::new(ErrorKind::Conflict, message));
+    let (mut is_known, mut withdrawals) = (false, Vec::new());
+    for row in store.heads()?.iter().filter(|row| row.kind == CONSENT_KIND.name) {
+        let of = row.id.split('\0').next();
+        let Some(stored) =
+            store.find(&CONSENT_KIND, &row.id)?.filter(|_| of == Some(operation.name()))
+        else {
+            continue;
+        };
+        is_known = true;
+        if !is_withdrawal(&stored) {
+            withdrawals.push(withdrawal_of(&stored, session.now())?);
+        }
     }
+    if withdrawals.is_empty() {
+        return Err(match is_known {
+            true => {
+                let message = format!("the consent of {agent} to {operation} is withdrawn already");
+                Error::new(ErrorKind::Conflict, message)
+            }
+            false => {
+                let message = format!("the store has no consent of {agent} to {operation}");
+                Error::new(ErrorKind::NotFound, message)
+            }
+        });
+    }
+    let done = session.put_batch(withdrawals)?;
+    Ok(done.iter().map(grainstore::PutOutcome::address).collect())
+}
+
+/// The grain that withdraws a consent.
+fn withdrawal_of(stored: &StoredItem, now: EpochMs) -> Result<Grain> {
     let mut fields = Map::from([
         ("type".to_owned(), Value::from("consent")),
         ("is_withdrawal".to_owned(), Value::from(true)),
         ("prior_consent".to_owned(), Value::from(stored.address.to_string())),
-        ("created_at".to_owned(), Value::from(clamped(session.now()).get())),
+        ("created_at".to_owned(), Value::from(clamped(now).get())),
         ("structural_tags".to_owned(), Value::from(vec![PROFILE.tag()])),
     ]);
     for name in ["subject_did", "grantee_did", "scope", "namespace"] {
@@ -63,5 +86,5 @@ pub fn withdraw_consent(
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
     fields.insert("context".to_owned(), Value::Map(context));
-    Ok(session.put(Grain::from_fields(fields)?)?.address())
+    Ok(Grain::from_fields(fields)?)
 }

@@ -1,11 +1,15 @@
 //! SAGA: documents, containers, vaults, and what a store makes of them.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops at a surprise")]
 
+mod agreed;
+mod consents;
 mod container;
 mod document;
 mod examples;
 mod exit;
 mod export;
+mod fresh;
+mod leaks;
 mod lifecycle;
 mod properties;
 mod redact;

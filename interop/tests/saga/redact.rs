@@ -5,7 +5,7 @@ use grainstore::EpochMs;
 use grainstore_interop::saga::{
     Classification, CloneOptions, Consent, Document, ItemType, Layer, Level, NewItem, Operation,
     REDACTED_TEXT, RedactOptions, RedactionAction, Secrets, Signer, TransferConsents, TransferKind,
-    Vault, VaultKey, VaultType, Wallet, consent_message,
+    Vault, VaultKey, VaultType, Wallet, WalletKey, consent_message,
 };
 use serde_json::{Value, json};
 
@@ -181,10 +181,9 @@ fn who_must_consent_depends_on_the_kind_of_transfer() {
         "SAGA transfer consent:\nDocumentId: saga_test0001\nDestination: https://acme.example\nTimestamp: 2026-03-20T10:00:00Z"
     );
     let (agent, org) = (evm(), other_evm());
-    let by = |key: &grainstore_interop::saga::WalletKey| {
-        Some((key.wallet().clone(), key.sign(message.as_bytes()).unwrap()))
-    };
-    let orgs = TransferConsents { agent: None, source: by(&org), destination: by(&org) };
+    let by = |key: &WalletKey| Some((key.wallet().clone(), key.sign(message.as_bytes()).unwrap()));
+    let acme = WalletKey::secp256k1("eip155:8453", &[0x13; 32]).unwrap();
+    let orgs = TransferConsents { agent: None, source: by(&org), destination: by(&acme) };
     let all = TransferConsents { agent: by(&agent), ..orgs.clone() };
     let without_source = TransferConsents { source: None, ..all.clone() };
     let check = |given: &TransferConsents, kind| given.check(kind, agent.wallet(), &message);

@@ -14,11 +14,10 @@ use grainstore::{
 };
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-use zeroize::Zeroizing;
 
 use crate::arguments::Nothing;
 use crate::error::{Code, Error, Result};
-use crate::json::{Base64, Few};
+use crate::json::{Few, SecretBytes};
 use crate::shape::signing_key;
 use crate::withheld::{withhold_findings, withhold_problems};
 
@@ -106,15 +105,12 @@ pub fn expect_signer(checkpoint: &grainstore::Checkpoint, signer: Option<&str>) 
 #[serde(deny_unknown_fields)]
 pub(crate) struct Checkpoint {
     /// The secret of an Ed25519 key; without it, the store's own signs.
-    key: Option<Base64>,
+    key: Option<SecretBytes>,
 }
 
 pub(crate) fn checkpoint(given: Checkpoint, session: &Session) -> Result<grainstore::Checkpoint> {
     session.check_power(Power::Checkpoint)?;
-    let key = given.key.map(|Base64(secret)| {
-        let secret = Zeroizing::new(secret);
-        signing_key(Algorithm::EdDsa, &secret)
-    });
+    let key = given.key.map(|SecretBytes(secret)| signing_key(Algorithm::EdDsa, &secret));
     Ok(session.store().checkpoint(key.transpose()?.as_ref())?)
 }
 

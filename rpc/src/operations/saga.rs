@@ -1,5 +1,5 @@
 //! The operations on documents and containers that carry an agent: `saga_validate`, `saga_import`, `saga_export`,
-//! `saga_sign`, `saga_redact`, `saga_vault`.
+//! `saga_sign`, `saga_redact`.
 //!
 //! Keys come with a request, are wiped after it, and are in no answer.
 
@@ -10,8 +10,8 @@ use grainstore::cal::Query;
 use grainstore_interop::archive::Limits;
 use grainstore_interop::saga::{
     BoxPublicKey, Classifications, Container, ContainerVerdict, Document, ExportOptions,
-    ExportReport, ImportOptions, ImportReport, Recipient, RedactOptions, Signer, Validation,
-    WalletKey, export_container, export_document, import_container, import_document,
+    ExportReport, ImportOptions, ImportReport, Recipient, RedactOptions, Signer, TransferRequest,
+    Validation, WalletKey, export_container, export_document, import_container, import_document,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,13 +23,13 @@ use super::portable::conditions_of;
 use super::stream::Events;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
-use crate::json::Base64;
+use crate::json::SecretBytes;
 
 /// The key of a wallet, and its chain.
 #[derive(Debug, Deserialize)]
 pub(super) struct Key {
     chain: String,
-    key: Base64,
+    key: SecretBytes,
 }
 
 impl Key {
@@ -38,11 +38,14 @@ impl Key {
     /// # Errors
     /// `ERR_KEY` unless there are 32.
     pub(super) fn secret(&self) -> Result<Zeroizing<[u8; 32]>> {
-        let bytes = <[u8; 32]>::try_from(self.key.0.as_slice()).map_err(|_| {
+        let mut secret = Zeroizing::new([0; 32]);
+        if self.key.0.len() != secret.len() {
             let message = "the key of a wallet has 32 bytes";
-            Error::new(Code::Key, message, "give the private key, or the seed, as base64")
-        })?;
-        Ok(Zeroizing::new(bytes))
+            let hint = "give the private key, or the seed, as base64";
+            return Err(Error::new(Code::Key, message, hint));
+        }
+        secret.copy_from_slice(&self.key.0);
+        Ok(secret)
     }
 
     pub(super) fn signer(&self) -> Result<WalletKey> {
@@ -51,12 +54,6 @@ impl Key {
             true => WalletKey::ed25519(&self.chain, &secret)?,
             false => WalletKey::secp256k1(&self.chain, &secret)?,
         })
-    }
-}
-
-impl Drop for Key {
-    fn drop(&mut self) {
-        zeroize::Zeroize::zeroize(&mut self.key.0);
     }
 }
 
@@ -113,6 +110,8 @@ pub(crate) struct Import<'p> {
     allow_message_only: bool,
     #[serde(default)]
     allow_integrity_only: bool,
+    #[serde(default)]
+    allow_older: bool,
     destination: Option<String>,
     #[serde(default)]
     progress: bool,
@@ -134,6 +133,7 @@ pub(crate) fn saga_import(
             strict: given.strict,
             allow_message_only: given.allow_message_only,
             allow_integrity_only: given.allow_integrity_only,
+            allow_older: given.allow_older,
             destination: given.destination,
             monitor: monitor.again(),
             ..ImportOptions::default()
@@ -165,6 +165,9 @@ pub(crate) struct Export {
     #[serde(default)]
     across: bool,
     consent: Option<Value>,
+    document_id: Option<String>,
+    /// Who consents to a transfer, as [`TransferRequest::from_value`] reads it.
+    transfer: Option<Value>,
     #[serde(default)]
     recipients: Vec<String>,
     organization: Option<String>,
@@ -205,6 +208,8 @@ pub(crate) fn saga_export(
             .map_err(|error: grainstore_interop::Error| Error::from(error))?,
         crosses_organizations: given.across,
         consent: given.consent,
+        document_id: given.document_id,
+        transfer: given.transfer.as_ref().map(TransferRequest::from_value).transpose()?,
         redact: given.organization.map(|organization| RedactOptions {
             organization,
             reason: given.reason.unwrap_or_else(|| "cross-org-transfer".to_owned()),

@@ -7,13 +7,12 @@ use grainstore::format::{Did, Encoding, Header, SigningKey, sign_detached};
 use grainstore::{ContentAddress, Grain, format};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use zeroize::Zeroizing;
 
 use super::codec::encode_grain;
 use crate::arguments::MAX_NAMES;
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::json::{Address, Base64, Few};
+use crate::json::{Address, Base64, Few, SecretBytes};
 use crate::shape::{SignedAnswer, VerdictAnswer, sign_blob, signing_key};
 
 /// Signs a grain.
@@ -23,7 +22,7 @@ pub(crate) struct Sign<'p> {
     #[serde(borrow)]
     grain: Option<&'p RawValue>,
     blob: Option<Base64>,
-    key: Base64,
+    key: SecretBytes,
     #[serde(default)]
     algorithm: Algorithm,
     iat: Option<i64>,
@@ -35,7 +34,7 @@ pub(crate) fn sign(given: Sign<'_>, host: &mut Host) -> Result<SignedAnswer> {
         (None, Some(Base64(blob))) => blob,
         _ => return Err(Error::arguments("give exactly one of grain and blob")),
     };
-    let key = signing_key(given.algorithm, &Zeroizing::new(given.key.0))?;
+    let key = signing_key(given.algorithm, &given.key.0)?;
     Ok(SignedAnswer::new(&sign_blob(&blob, &key, given.iat, host.now())?, key.did()))
 }
 
@@ -97,7 +96,7 @@ pub(crate) struct Prove<'p> {
     /// True if the grain will be in a signed envelope.
     #[serde(default)]
     signed: bool,
-    key: Base64,
+    key: SecretBytes,
     #[serde(default)]
     algorithm: Algorithm,
 }
@@ -112,7 +111,7 @@ pub(crate) struct Proof {
 }
 
 pub(crate) fn prove(given: Prove<'_>, _: &mut Host) -> Result<Proof> {
-    let key = signing_key(given.algorithm, &Zeroizing::new(given.key.0))?;
+    let key = signing_key(given.algorithm, &given.key.0)?;
     let target = given.address.get()?;
     let (cose, grain) = match (given.operation, given.grain) {
         (Proved::Supersede, Some(grain)) => {

@@ -5,13 +5,12 @@ use std::time::Duration;
 use grainstore::{EpochMs, MasterKey, OpenOptions, Passphrase, SessionOptions};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
-use zeroize::Zeroizing;
 
 use super::embedder::Maker;
 use crate::arguments::{MAX_NAMES, Nothing, PresetName};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
-use crate::json::{Base64, Few, Form, Formed};
+use crate::json::{Few, Form, Formed, SecretBytes};
 
 /// Sets the test clock.
 #[derive(Debug, Deserialize)]
@@ -36,7 +35,7 @@ pub(crate) struct Open {
     read_only: Option<bool>,
     preset: Option<PresetName>,
     compress: Option<bool>,
-    key: Option<Base64>,
+    key: Option<SecretBytes>,
     passphrase: Option<String>,
     wait_ms: Option<u64>,
     operator: Option<String>,
@@ -81,7 +80,7 @@ impl Open {
             .read_only(self.read_only.unwrap_or_default());
         options = match (self.key, self.passphrase) {
             (None, None) => options,
-            (Some(key), None) => options.key(master_key(&Zeroizing::new(key.0))?),
+            (Some(key), None) => options.key(master_key(&key.0)?),
             (None, Some(passphrase)) => options.key(Passphrase::new(passphrase)),
             (Some(_), Some(_)) => {
                 return Err(Error::arguments("give a key or a passphrase, not both"));

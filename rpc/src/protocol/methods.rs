@@ -12,7 +12,7 @@ use crate::host::Host;
 use crate::operations::stream::{self, Events};
 use crate::operations::{
     agents, ages, alf, calls, codec, erasure, graph, maintain, marks, migrate, policy, portable,
-    query, reads, saga, saga_vault, signed, store, write,
+    query, reads, saga, saga_consent, saga_vault, signed, store, write,
 };
 
 /// A method: it takes its parameters as unparsed JSON, and may send events before it answers.
@@ -129,6 +129,8 @@ const METHODS: &[Method] = &[
     method!("saga_export", saga::saga_export, events),
     method!("saga_sign", saga::saga_sign, alone),
     method!("saga_redact", saga::saga_redact, host),
+    method!("saga_consent", saga_consent::saga_consent, host),
+    method!("saga_agree", saga_consent::saga_agree, alone),
     method!("saga_vault", saga_vault::saga_vault),
     method!("migrate", migrate::migrate, events),
     method!("migrate_formats", migrate::migrate_formats, alone),

@@ -12,6 +12,7 @@ mod request;
 use std::io::{BufRead, Write};
 
 use serde_json::value::RawValue;
+use zeroize::Zeroize as _;
 
 use crate::answer::Answer;
 use crate::error::{Code, Error, Result};
@@ -76,6 +77,8 @@ fn answer_all(
             }
             Line::Read => handle(host, &line, responses, patience)?,
         }
+        // It may hold a key.
+        line.as_mut_slice().zeroize();
         if patience.is_stopped() {
             return Err(Error::new(Code::Cancelled, "a signal ended the connection", ""));
         }

@@ -6,7 +6,7 @@ use clap::Args;
 use grainstore::cal::Query;
 use grainstore_interop::saga::{
     BoxPublicKey, ExportOptions, ExportReport, ExportType, Layer, Recipient, RedactOptions, Signer,
-    export_container, export_document,
+    TransferRequest, export_container, export_document,
 };
 use grainstore_rpc::conditions_of;
 
@@ -43,12 +43,18 @@ pub(super) struct Export {
     /// Refuse to write what the published schema refuses
     #[arg(long)]
     strict_schema: bool,
-    /// It leaves the organization: needs --consent, and --recipient for what must be encrypted
+    /// It leaves the organization: needs --consent, for a transfer --transfer, and --recipient for what must be encrypted
     #[arg(long, requires_all = ["consent", "organization"])]
     across: bool,
     /// The signed consent of the agent, as JSON
     #[arg(long, value_name = "FILE|-")]
     consent: Option<Source>,
+    /// The id of the document, which those who consent to a transfer sign; a random one by default
+    #[arg(long, value_name = "ID")]
+    document_id: Option<String>,
+    /// Who consents to the transfer, as JSON: kind, destination, at, and consents, each as `grain saga agree` makes it
+    #[arg(long, value_name = "FILE|-", requires = "document_id")]
+    transfer: Option<Source>,
     /// The X25519 key of a recipient, base64; may be given several times
     #[arg(long = "recipient", value_name = "KEY")]
     recipients: Vec<BoxPublicKey>,
@@ -69,7 +75,14 @@ impl Export {
         let organization = self.manifest.signer(&mut context.output)?;
         let consent = match &self.consent {
             None => None,
-            Some(source) => Some(json(source, &mut context.output)?),
+            Some(source) => Some(json(source, "consent", &mut context.output)?),
+        };
+        let transfer = match &self.transfer {
+            None => None,
+            Some(source) => {
+                let given = json(source, "request of the transfer", &mut context.output)?;
+                Some(TransferRequest::from_value(&given)?)
+            }
         };
         let grains = match self.grains.as_deref() {
             None => None,
@@ -87,6 +100,8 @@ impl Export {
             layers: Some(self.layers).filter(|layers| !layers.is_empty()),
             crosses_organizations: self.across,
             consent,
+            document_id: self.document_id,
+            transfer,
             redact,
             organization: organization.as_ref().map(|key| key as &dyn Signer),
             recipients: self.recipients.into_iter().map(Recipient::new).collect(),
@@ -111,14 +126,11 @@ impl Export {
     }
 }
 
-fn json(source: &Source, output: &mut Output<'_>) -> Result<serde_json::Value> {
+fn json(source: &Source, what: &str, output: &mut Output<'_>) -> Result<serde_json::Value> {
     let bytes = source.read(MAX_JSON_BYTES, output)?;
     serde_json::from_slice(&bytes).map_err(|error| {
-        Error::new(
-            Code::Corrupt,
-            format!("the consent is no JSON: {error}"),
-            "give the signed consent",
-        )
+        let message = format!("the {what} is no JSON: {error}");
+        Error::new(Code::Corrupt, message, "give it as the commands of saga print it")
     })
 }
 
@@ -127,7 +139,8 @@ fn tell(report: &ExportReport, output: &mut Output<'_>) -> Result<()> {
         |layers: &[Layer]| layers.iter().map(|layer| layer.name()).collect::<Vec<_>>().join(", ");
     output.line(&format!("{}: {}", report.document_id, names(&report.layers)))?;
     if !report.narrowed.is_empty() {
-        output.line(&format!("not consented to: {}", names(&report.narrowed)))?;
+        output
+            .line(&format!("left out without a consent that holds: {}", names(&report.narrowed)))?;
     }
     if !report.encrypted.is_empty() {
         output.line(&format!("encrypted: {}", report.encrypted.join(", ")))?;

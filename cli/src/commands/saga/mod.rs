@@ -1,5 +1,6 @@
 //! `grain saga`: documents and containers that carry an agent, in SAGA 1.0.
 
+mod consent;
 mod export;
 mod key;
 mod vault;
@@ -59,6 +60,10 @@ enum What {
         #[command(flatten)]
         key: KeyOptions,
     },
+    /// Print the record of an agent's consent, signed, for --consent of export
+    Consent(consent::Consenting),
+    /// Print the consent of one party to a transfer, signed, for --transfer of export
+    Agree(consent::Agreeing),
     /// The credentials of an agent: encrypted in the store, opened by its key
     Vault(vault::VaultCommand),
 }
@@ -76,6 +81,9 @@ struct Import {
     /// Take a container whose signature cannot be told to be over its content
     #[arg(long)]
     allow_integrity_only: bool,
+    /// Take a document, or a vault in it, that is older than what was taken in last: to go back to it
+    #[arg(long)]
+    allow_older: bool,
     /// Whom its consent is given to
     #[arg(long, value_name = "DID")]
     destination: Option<String>,
@@ -114,6 +122,8 @@ impl Saga {
                 write(&document, to.as_deref().unwrap_or(&file))?;
                 context.output.line(&format!("signed by {}", signer.wallet()))
             }
+            What::Consent(consent) => consent.run(context),
+            What::Agree(agree) => agree.run(context),
             What::Vault(vault) => vault.run(context),
         }
     }
@@ -127,6 +137,7 @@ impl Import {
                 strict: self.strict,
                 allow_message_only: self.allow_message_only,
                 allow_integrity_only: self.allow_integrity_only,
+                allow_older: self.allow_older,
                 destination: self.destination.clone(),
                 monitor: monitor.again(),
                 ..ImportOptions::default()

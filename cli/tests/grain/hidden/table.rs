@@ -99,6 +99,8 @@ pub(super) const OTHER_METHODS: &[&str] = &[
     "saga_export",
     "saga_sign",
     "saga_redact",
+    "saga_consent",
+    "saga_agree",
     "saga_vault",
     "migrate",
     "migrate_formats",

@@ -157,7 +157,7 @@ fn no_command_changes_what_is_protected() {
 type Other = (&'static str, &'static str);
 
 /// Methods that change no grain and no state of one.
-const OTHER_METHODS: [Other; 61] = [
+const OTHER_METHODS: [Other; 63] = [
     ("ages_segments", "reads"),
     ("ages_export", "reads, and writes a file"),
     ("ages_verify", "reads a file that is given"),
@@ -170,6 +170,8 @@ const OTHER_METHODS: [Other; 61] = [
     ("saga_export", "reads, and writes a file"),
     ("saga_sign", "signs what is given"),
     ("saga_redact", "changes what is given, and no grain"),
+    ("saga_consent", "signs what is given"),
+    ("saga_agree", "signs what is given"),
     ("saga_vault", "supersedes items of a vault under the policies"),
     ("migrate", "puts and supersedes under the policies (interop/tests/migrate)"),
     ("migrate_formats", "tells of the program"),

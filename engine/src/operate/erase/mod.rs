@@ -18,6 +18,7 @@ use crate::base::pending::Pending;
 use crate::disk::blob::with_fields;
 use crate::handle::session::Session;
 use crate::handle::store::Store;
+use crate::read::history::version_addresses;
 use crate::state::application::ApplicationCounts;
 use crate::state::audit::Checkpoint;
 use crate::state::powers::Power;
@@ -198,6 +199,39 @@ impl Session {
         drop(view);
         let done = self.commit_erasure(ErasureTarget::Grain(*address), author, how)?;
         self.erase_outcome(done.as_ref(), how, |done| done.grains)
+    }
+
+    /// The addresses of all versions of a grain, newest first, for erasing each of them: also of those that a consent
+    /// which has ended hides from [`Session::history`].
+    ///
+    /// ```
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// let prefers = |drink: &str| {
+    ///     BeliefBuilder::new(session.now(), "alice", "prefers", drink, 0.9).build()
+    /// };
+    /// let tea = session.put(prefers("tea")?)?.address();
+    /// let coffee = session.supersede(&tea, prefers("coffee")?, None)?;
+    /// assert_eq!(session.versions_to_erase(&tea)?, [coffee, tea]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `ERR_ACCESS` unless the session is the operator's, without a namespace; `ERR_NOT_FOUND`, `ERR_ERASED`;
+    /// `ERR_LIMIT` beyond [`MAX_VERSIONS`](crate::limits::MAX_VERSIONS); `ERR_TIMEOUT`; `ERR_INTEGRITY`, `ERR_IO`.
+    pub fn versions_to_erase(&self, address: &ContentAddress) -> Result<Vec<ContentAddress>> {
+        self.check_may_erase()?;
+        if !self.has_powers() {
+            return Err(self.refused_erasure());
+        }
+        let view = self.view()?;
+        let found = catch_storage_panic(|| version_addresses(&view, address))?;
+        match found.is_empty() {
+            true => Err(self.not_visible(&view, address)),
+            false => Ok(found),
+        }
     }
 
     fn erasure_request<'a>(&'a self, reason: &'a str, how: &EraseOptions) -> ErasureRequest<'a> {

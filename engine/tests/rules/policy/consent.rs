@@ -2,7 +2,9 @@
 //! parties alone.
 
 use grainstore::format::{ContentAddress, Grain};
-use grainstore::{AuditEntry, OpenOptions, PutOutcome, SameFact, Session, SessionOptions, Store};
+use grainstore::{
+    AuditEntry, EraseOptions, OpenOptions, PutOutcome, SameFact, Session, SessionOptions, Store,
+};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -302,4 +304,35 @@ fn a_batch_may_hold_a_grant_and_its_withdrawal() {
         entries(&session, before).into_iter().map(|e| (e.operation, e.subjects)).collect();
     let put = put.iter().map(PutOutcome::address).collect::<Vec<_>>();
     assert_eq!(told, [("supersede".to_owned(), put.clone()), ("put".to_owned(), vec![put[0]])]);
+}
+
+#[test]
+fn the_operator_is_told_the_versions_to_erase_that_an_ended_consent_hides_and_nobody_else() {
+    let (_dir, session) = store();
+    let basis = grant(&session);
+    let belief = |object: &str| {
+        let grain = json!({
+            "type": "belief", "subject": "alice", "relation": "likes", "object": object,
+            "confidence": 1.0, "created_at": 2000, "processing_basis": basis.to_string(),
+        });
+        Grain::from_json(&grain.to_string()).unwrap()
+    };
+    let tea = session.put(belief("tea")).unwrap().address();
+    let coffee = session.supersede(&tea, belief("coffee"), None).unwrap();
+    withdraw(&session, B, 4, &basis).unwrap();
+    assert_eq!(session.history(&tea).unwrap_err().code(), "ERR_WITHDRAWN");
+    for version in [tea, coffee] {
+        assert_eq!(session.versions_to_erase(&version).unwrap(), [coffee, tea]);
+    }
+    let others = [
+        SessionOptions { namespace: Some("team".into()), ..SessionOptions::default() },
+        SessionOptions { user_id: Some("u1".into()), ..SessionOptions::default() },
+    ];
+    for other in others {
+        let refused = session.part(other).versions_to_erase(&tea).unwrap_err();
+        assert_eq!(refused.code(), "ERR_ACCESS");
+    }
+    session.erase(&coffee, "asked for", &EraseOptions::new()).unwrap();
+    assert_eq!(session.versions_to_erase(&tea).unwrap(), [tea]);
+    assert_eq!(session.versions_to_erase(&coffee).unwrap_err().code(), "ERR_ERASED");
 }

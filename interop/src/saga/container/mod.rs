@@ -13,6 +13,8 @@ pub use write::{ContainerFile, ContainerReport, write_container};
 
 /// The document.
 pub(super) const DOCUMENT: &str = "agent.saga.json";
+/// The folder of memories.
+pub(super) const MEMORY: &str = "memory/";
 /// The long-term memory.
 pub(super) const LONG_TERM: &str = "memory/longterm.bin";
 /// The events of the episodic memory, one a line.

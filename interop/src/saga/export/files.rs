@@ -9,9 +9,10 @@ use super::{Export, ExportOptions};
 use crate::error::Result;
 use crate::json;
 use crate::kept::Files;
-use crate::saga::container::{ARTIFACTS, ContainerFile, EPISODIC, LONG_TERM};
+use crate::saga::container::{ARTIFACTS, ContainerFile, EPISODIC, LONG_TERM, MEMORY};
 use crate::saga::document::{Document, at_path};
-use crate::saga::kinds::ExportType;
+use crate::saga::encrypt::is_encrypted;
+use crate::saga::kinds::{ExportType, Layer};
 
 /// The files that go along.
 ///
@@ -43,17 +44,29 @@ pub(super) fn of<'f>(
             continue;
         }
         let reader = kept.reader(entry)?;
-        // The file of a memory that this export encrypts is encrypted with it.
-        let is_boxed_now = name == LONG_TERM
-            && place_of(document) == MemoryPlace::Boxed
-            && export.stored_memory != MemoryPlace::Boxed;
-        let source: Box<dyn Read> = match is_boxed_now {
-            true => Box::new(Cursor::new(boxes_of(reader, options)?)),
+        // The files of a memory that is encrypted are encrypted with it.
+        let is_boxed = (is_of_memory(export, name) && place_of(document) == MemoryPlace::Boxed)
+            || (name == EPISODIC && has_boxed_events(document));
+        let source: Box<dyn Read> = match is_boxed {
+            true => boxes_of(reader, options)?,
             false => Box::new(reader),
         };
         files.push(ContainerFile::new(name.as_str(), source));
     }
     Ok(files)
+}
+
+/// Returns `true` if the events of the document are in boxes.
+fn has_boxed_events(document: &Document) -> bool {
+    let memory = document.layer(Layer::Memory);
+    let events = memory.and_then(|memory| memory.get("episodic"));
+    memory.is_some_and(is_encrypted) || events.is_some_and(is_encrypted)
+}
+
+/// Returns `true` for a file of the long-term memory: by its place, or since the memory refers to it.
+fn is_of_memory(export: &Export<'_>, name: &str) -> bool {
+    let is_there = name.starts_with(MEMORY) && name != EPISODIC;
+    is_there || export.memory_file.as_deref() == Some(name)
 }
 
 /// Returns `true` for a file that belongs to something in the document.
@@ -66,11 +79,14 @@ fn goes_along(export: &Export<'_>, name: &str, options: &ExportOptions<'_>) -> b
         && export.report.narrowed.is_empty()
         && !matches!(export.export_type, ExportType::Identity | ExportType::Profile);
     match name {
-        LONG_TERM => match (export.redacted_memory, export.stored_memory) {
-            // A redaction took the reference, and the file with it.
-            (MemoryPlace::Absent, stored) => is_free && stored == MemoryPlace::Absent,
-            _ => true,
-        },
+        name if is_of_memory(export, name) => {
+            match (export.redacted_memory, export.stored_memory) {
+                // A redaction took the reference, and the file with it.
+                (MemoryPlace::Absent, stored) => is_free && stored == MemoryPlace::Absent,
+                (MemoryPlace::Plain, _) => is_free || export.memory_file.as_deref() == Some(name),
+                (MemoryPlace::Boxed, _) => is_free || name == LONG_TERM,
+            }
+        }
         // What is encrypted in the document is in no file in plain.
         name if name.starts_with(ARTIFACTS) => {
             !encrypts("taskHistory") && (artifact_refers(document, name) || is_free)

@@ -34,6 +34,7 @@ use crate::error::{Error, Result};
 use crate::transfer;
 
 pub use options::{ExportOptions, ExportReport, TransferRequest};
+use stored::Hidden;
 pub use stored::stored_document;
 
 /// The long-term memory, which is encrypted unless its owner says otherwise.
@@ -123,9 +124,11 @@ struct Export<'s> {
     /// The layers that are asked for and agreed to.
     wanted: Vec<Layer>,
     /// Items that are held, by kind and id.
-    held: Vec<(&'static str, String)>,
+    held: Vec<native::ItemName>,
     /// How the long-term memory is stored.
     stored_memory: memory::MemoryPlace,
+    /// The file that it refers to, as it is stored, or as the grains of this export are.
+    memory_file: Option<String>,
     /// How it is after the redaction, which may have taken its file, and before what is left is encrypted.
     redacted_memory: memory::MemoryPlace,
     report: ExportReport,
@@ -149,7 +152,8 @@ impl<'s> Export<'s> {
         };
         let missing_consents = checks::transfer(&store, export_type, options, &document_id)?;
         options.monitor.step(0, 3)?;
-        let gathered = stored::gather(&store, &layers)?;
+        let mut gathered = stored::gather(&store, &layers, Hidden::LeftOut)?;
+        let hidden = std::mem::take(&mut gathered.hidden);
         let mut members = stored::kept_members(&store, &gathered.layers, export_type, options)?;
         let at = time::written(now);
         let fixed = json!({
@@ -166,7 +170,7 @@ impl<'s> Export<'s> {
         let report = ExportReport {
             document_id,
             layers: Vec::new(),
-            narrowed,
+            narrowed: narrowed.into_iter().chain(hidden.iter().copied()).collect(),
             absent: gathered.absent,
             encrypted: Vec::new(),
             redacted: 0,
@@ -180,14 +184,16 @@ impl<'s> Export<'s> {
         let held = gathered.held;
         let stored_memory = memory::place_of(&document);
         let redacted_memory = stored_memory;
+        let memory_file = memory::file_of(&document).map(str::to_owned);
         Ok(Self {
             store,
             export_type,
             now,
             document,
-            wanted: layers,
+            wanted: layers.into_iter().filter(|layer| !hidden.contains(layer)).collect(),
             held,
             stored_memory,
+            memory_file,
             redacted_memory,
             report,
         })
@@ -195,14 +201,9 @@ impl<'s> Export<'s> {
 
     /// Adds items of grains, but to layers that are not consented to or asked for.
     fn add_native(&mut self, query: &Query) -> Result<()> {
-        native::add_items(&mut self.document, self.store.session(), query)?;
-        let Self { document, wanted, .. } = self;
-        if let Some(layers) = document.layers_mut() {
-            let is_unwanted = |layer: &&Layer| !wanted.contains(layer);
-            for layer in Layer::ALL.iter().filter(is_unwanted) {
-                layers.remove(layer.name());
-            }
-        }
+        let session = self.store.session();
+        let held = native::add_items(&mut self.document, &self.wanted, session, query)?;
+        self.held.extend(held);
         Ok(())
     }
 
@@ -237,14 +238,18 @@ impl<'s> Export<'s> {
     }
 
     fn redact(&mut self, options: &ExportOptions<'_>) -> Result<()> {
-        let Some(redact) = checks::redaction(&self.document, self.export_type, options)? else {
+        let agent = self.store.wallet();
+        let Some(redact) = checks::redaction(&self.document, agent, self.export_type, options)?
+        else {
             return Ok(());
         };
         let mut redact = redact.clone();
         let (session, agent) = (self.store.session(), self.store.wallet());
         redact.classifications.add_missing(stored_classifications(session, agent)?);
+        let before = self.document.get("layers").cloned().unwrap_or_default();
         let manifest = self.document.redact(&redact, options.organization)?;
         checks::held(&manifest, &self.held)?;
+        checks::held_whole(&before, &self.document, &self.held)?;
         for entry in &manifest.entries {
             let count = match entry.action {
                 super::manifest::RedactionAction::Redacted => &mut self.report.redacted,
@@ -287,7 +292,7 @@ impl<'s> Export<'s> {
 pub(super) fn agent_document(store: &AgentStore<'_>, now: EpochMs) -> Result<Document> {
     let options = ExportOptions::default();
     let (layers, _) = checks::layers(store, ExportType::Full, &options, now)?;
-    let layers = stored::gather(store, &layers)?.layers;
+    let layers = stored::gather(store, &layers, Hidden::LeftOut)?.layers;
     let mut members = stored::kept_members(store, &layers, ExportType::Full, &options)?;
     let fixed = json!({
         "$schema": SCHEMA_URL, "sagaVersion": VERSION, "documentId": "saga_preview",

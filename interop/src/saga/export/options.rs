@@ -2,9 +2,11 @@
 
 use grainstore::EpochMs;
 use grainstore::cal::Query;
-use serde::Serialize;
+use grainstore::format::parse_datetime;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::error::{Error, Result};
 use crate::monitor::Monitor;
 use crate::saga::container::ContainerReport;
 use crate::saga::encrypt::Recipient;
@@ -13,6 +15,7 @@ use crate::saga::redact::RedactOptions;
 use crate::saga::sign::Signer;
 use crate::saga::transfer_consent::{TransferConsents, TransferKind};
 use crate::saga::validate::Verdict;
+use crate::saga::wallet::Wallet;
 
 /// Options of [`export_document`](super::export_document) and [`export_container`](super::export_container).
 #[derive(Default)]
@@ -75,6 +78,66 @@ pub struct TransferRequest {
     pub consents: TransferConsents,
 }
 
+impl TransferRequest {
+    /// Reads one from JSON: `kind` (`voluntary`, `administrative`, `emergency`), `destination`, `at` (RFC 3339, as it
+    /// stands in the message), and `consents` with `agent`, `source` and `destination`, each as [`transfer_consent`](crate::saga::transfer_consent())
+    /// makes it, as far as they are there.
+    ///
+    /// ```
+    /// use grainstore_interop::saga::{TransferKind, TransferRequest};
+    ///
+    /// let request = TransferRequest::from_value(&serde_json::json!({
+    ///     "kind": "emergency", "destination": "https://acme.example", "at": "2026-03-20T10:00:00Z", "consents": {},
+    /// }))?;
+    /// assert_eq!(request.kind, TransferKind::Emergency);
+    /// # Ok::<(), grainstore_interop::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `ERR_SCHEMA` for another form, also for members that are not known.
+    pub fn from_value(value: &Value) -> Result<Self> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Given {
+            kind: String,
+            destination: String,
+            at: String,
+            consents: Parties,
+        }
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Parties {
+            agent: Option<Party>,
+            source: Option<Party>,
+            destination: Option<Party>,
+        }
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Party {
+            chain: String,
+            address: String,
+            signature: String,
+        }
+        let given = Given::deserialize(value)
+            .map_err(|error| Error::schema(format!("no request of a transfer: {error}")))?;
+        let party = |given: Option<Party>| match given {
+            None => Ok::<_, Error>(None),
+            Some(it) => Ok(Some((Wallet::new(&it.chain, &it.address)?, it.signature))),
+        };
+        let Parties { agent, source, destination } = given.consents;
+        Ok(Self {
+            kind: given.kind.parse()?,
+            destination: given.destination,
+            at: parse_datetime(&given.at)?,
+            consents: TransferConsents {
+                agent: party(agent)?,
+                source: party(source)?,
+                destination: party(destination)?,
+            },
+        })
+    }
+}
+
 /// What an export came to: [`export_document`](super::export_document).
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
@@ -83,7 +146,8 @@ pub struct ExportReport {
     pub document_id: String,
     /// The layers that it has.
     pub layers: Vec<Layer>,
-    /// Layers that were asked for and that the consent does not cover.
+    /// Layers that were asked for and are left out: the consent does not cover them, or that on which they rest has
+    /// ended.
     pub narrowed: Vec<Layer>,
     /// Items that a layer names and that are gone: erased, or taken back.
     pub absent: Vec<String>,

@@ -97,7 +97,7 @@ pub(super) fn grains_of(container: &Container) -> Result<Option<(NamedTempFile, 
 fn check_grains(source: SeekSource<std::fs::File>, document: &Document) -> Result<Links> {
     let grains = container::Container::open(source, &DecodeOptions::default())?;
     grains.verify()?;
-    let (candidates, mut links) = (Candidates::of(document), Links::new());
+    let (candidates, mut links) = (Candidates::of(document)?, Links::new());
     for entry in grains.entries()? {
         let entry = entry?;
         candidates.link(entry.grain(), &entry.address(), &mut links)?;

@@ -16,21 +16,21 @@ use serde_json::Value;
 use super::container::{Container, LONG_TERM};
 use super::document::Document;
 use super::finding::Finding;
+use super::fresh::{self, Latest};
 use super::kinds::Layer;
-use super::map::{ENVELOPE, LAYER, MANIFEST_KIND, Origin, split};
+use super::map::{ENVELOPE, LAYER, MANIFEST_KIND, MEMBERS, Origin, split};
 use super::native::Links;
 use super::signature::SignatureVerdict;
-use super::store::{AgentStore, Counts, Plan, key_of};
+use super::store::{AgentStore, Counts, Plan};
 use crate::archive::Limits;
 use crate::error::Result;
 use crate::monitor::Monitor;
 use crate::transfer;
 
-pub(super) use consent::{CONSENT_KIND, is_withdrawal};
+use consent::Bases;
+pub(super) use consent::{CONSENT_KIND, consent_id, is_withdrawal, last_withdrawal};
 pub(super) use files::{FILES, OWN_FORMAT, open as open_files};
 
-/// The mark with the id of the document that was imported last.
-pub(super) const LATEST: &str = "latest";
 /// The namespace of what belongs to a document as a whole.
 pub(super) const ENVELOPE_LAYER: &str = "envelope";
 
@@ -43,6 +43,8 @@ pub struct ImportOptions<'m> {
     pub allow_message_only: bool,
     /// Takes a container whose signature cannot be told to be over its content.
     pub allow_integrity_only: bool,
+    /// Takes a document that is older than the one that was imported last, or has an older vault: to go back to it.
+    pub allow_older: bool,
     /// What is read of a container at most.
     pub limits: Limits,
     /// Whom the consent of the document is given to, as a DID. Without one the consent says so.
@@ -105,16 +107,18 @@ pub struct ImportReport {
 ///
 /// # Errors
 /// `ERR_SCHEMA` for a document that is not valid; `ERR_SIGNATURE`; `ERR_WITHDRAWN` if its consent was withdrawn or has
-/// expired; `ERR_CONFLICT` if it changes what never changes of an agent; `ERR_INVALIDATION_DENIED` for an item that
-/// would take the place of one that is protected; `ERR_ACCESS` unless the session is the operator's; the errors of
-/// [`Session::put`]. All of them name the layer and the item; nothing was written then.
+/// expired, or an item rests on one to which it is no renewal; `ERR_CONFLICT` if it changes what never changes of an
+/// agent, or is older than what is stored ([`ImportOptions::allow_older`]); `ERR_ERASED` for what was erased;
+/// `ERR_INVALIDATION_DENIED` for an item that would take the place of one that is protected; `ERR_ACCESS` unless the
+/// session is the operator's; the errors of [`Session::put`]. All of them name the layer and the item; nothing was
+/// written then.
 pub fn import_document(
     session: &Session,
     document: &Document,
     options: &ImportOptions<'_>,
 ) -> Result<ImportReport> {
     let checked = check::document(session, document, options)?;
-    Import::plan(session, document, options, checked, &Links::new())?.write(options)
+    Import::plan(session, document, options, checked, &Links::new())?.write(document, options)
 }
 
 /// Imports a container like [`import_document`], with its files. The grains of a long-term memory that a Grainstore
@@ -137,7 +141,7 @@ pub fn import_container(
         let memory = files::grains_of(&container)?;
         let links = memory.as_ref().map(|(_, links)| links.clone()).unwrap_or_default();
         let import = Import::plan(session, document, options, checked, &links)?;
-        let mut report = import.write(options)?;
+        let mut report = import.write(document, options)?;
         let wallet = document.wallet()?;
         report.files = files::store(session, &wallet, &container, memory.is_some())?;
         if let Some((memory, links)) = memory {
@@ -172,13 +176,20 @@ impl<'s> Import<'s> {
     ) -> Result<Self> {
         let check::Checked { wallet, signature, warnings } = checked;
         let store = AgentStore::new(session, &wallet);
+        fresh::check_erased(session, &wallet, document)?;
+        if !options.allow_older {
+            fresh::check_document(&store, document)?;
+        }
         consent::renew(&store, document, options)?;
         check::identity(&store, document)?;
-        let mut plan = Plan::new(store.clone());
-        let basis = consent::plan(&mut plan, &store, document, options)?;
+        if let Some(vault) = document.layer(Layer::Vault).filter(|_| !options.allow_older) {
+            fresh::check_vault(&store, vault)?;
+        }
+        let mut plan = Plan::new(store.clone()).knowing(consent::bases_of(&store)?);
+        let bases = consent::plan(&mut plan, &store, document, options)?;
         let at = document.exported_at()?;
-        let basis = basis.as_deref();
-        let origin = |layer| Origin { wallet: &wallet, at, basis, layer };
+        let basis = |layer: &str| bases.get(layer).map(String::as_str);
+        let origin = |layer| Origin { wallet: &wallet, at, basis: basis(layer), layer };
         for layer in document.layers() {
             let Some(value) = document.layer(layer) else { continue };
             let whole = split(layer, value);
@@ -193,8 +204,9 @@ impl<'s> Import<'s> {
             let (name, kinds) = (layer.name(), &whole.kinds);
             plan.add(&LAYER, name, &whole.skeleton, kinds, origin(name))?;
         }
+        add_unknown(&mut plan, document, &bases, origin(ENVELOPE_LAYER))?;
         // What the document says of itself rests on nothing: it must stay readable, to tell what became of it.
-        let origin = Origin { wallet: &wallet, at, basis: None, layer: ENVELOPE_LAYER };
+        let origin = Origin { basis: None, ..origin(ENVELOPE_LAYER) };
         if let Some(manifest) = document.get("redactionManifest") {
             plan.add(&MANIFEST_KIND, document.id(), manifest, &[], origin)?;
         }
@@ -212,44 +224,46 @@ impl<'s> Import<'s> {
         Ok(Self { plan, report })
     }
 
-    fn write(self, options: &ImportOptions<'_>) -> Result<ImportReport> {
+    fn write(self, document: &Document, options: &ImportOptions<'_>) -> Result<ImportReport> {
         let Self { plan, mut report } = self;
         let store = plan.store().clone();
         report.items = plan.write(&options.monitor)?;
-        store.set_mark(LATEST, Some(&report.document_id))?;
+        Latest::write(&store, document)?;
         let items = report.items.added.saturating_add(report.items.replaced);
         transfer::imported(store.session(), "saga", items)?;
         Ok(report)
     }
 }
 
-/// A document with the names of its layers in their place.
+/// Plans what nobody knows of a document: its layers, each on the consent that covers it, and its members, on that to
+/// the identity.
+fn add_unknown(
+    plan: &mut Plan<'_>,
+    document: &Document,
+    bases: &Bases,
+    origin: Origin<'_>,
+) -> Result<()> {
+    let on = |name: &str| Origin { basis: bases.get(name).map(String::as_str), ..origin };
+    for (name, value) in document.unknown_layers() {
+        plan.add(&LAYER, name, value, &[], on(name))?;
+    }
+    let members = document.unknown_members();
+    match members.is_empty() {
+        true => Ok(()),
+        false => {
+            let origin = on(Layer::Identity.name());
+            plan.add(&MEMBERS, document.id(), &Value::Object(members), &[], origin)
+        }
+    }
+}
+
+/// The known members of a document, with the names of its layers in their place.
 fn envelope_of(document: &Document) -> Value {
     let mut members = document.members().clone();
-    let layers = document.layers().map(|layer| Value::from(layer.name())).collect();
-    members.insert("layers".to_owned(), Value::Array(layers));
-    if let Some(unknown) = unknown_layers(document) {
-        members.insert(UNKNOWN_LAYERS.to_owned(), unknown);
+    for name in document.unknown_members().keys() {
+        members.remove(name);
     }
+    let layers = document.layer_names().map(Value::from).collect();
+    members.insert("layers".to_owned(), Value::Array(layers));
     Value::Object(members)
-}
-
-/// The member of a stored envelope with layers that are not known.
-pub(super) const UNKNOWN_LAYERS: &str = "grainstore:layers";
-
-/// The layers of a document that are not known, if it has any.
-fn unknown_layers(document: &Document) -> Option<Value> {
-    let layers = document.get("layers")?.as_object()?;
-    let is_unknown = |name: &str| name.parse::<Layer>().is_err();
-    let unknown: serde_json::Map<_, _> = layers
-        .iter()
-        .filter(|(name, _)| is_unknown(name))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    (!unknown.is_empty()).then_some(Value::Object(unknown))
-}
-
-/// The key of the consent to an operation.
-fn consent_key(operation: &str) -> String {
-    key_of(&CONSENT_KIND, operation)
 }

@@ -103,6 +103,8 @@ pub(in crate::saga) struct Kind {
 pub(in crate::saga) const LAYER: Kind = state("layer", Layer::Identity, "", Form::Part);
 /// The kind of envelopes.
 pub(in crate::saga) const ENVELOPE: Kind = state("envelope", Layer::Identity, "", Form::Part);
+/// The kind of members of a document that are not known.
+pub(in crate::saga) const MEMBERS: Kind = state("members", Layer::Identity, "", Form::Part);
 /// The kind of redaction manifests.
 pub(in crate::saga) const MANIFEST_KIND: Kind = Kind {
     name: "manifest",

@@ -14,10 +14,10 @@ use crate::kept::Profile;
 
 pub(super) use grain::{Origin, fields_of, item_of};
 pub(super) use kinds::{
-    ENVELOPE, EVENT_KIND, Kind, LAYER, MANIFEST_KIND, TASK_KIND, VAULT_ITEM, WORKFLOW_KIND,
-    consent_kind,
+    ENVELOPE, EVENT_KIND, Form, Kind, LAYER, MANIFEST_KIND, MEMBERS, TASK_KIND, VAULT_ITEM,
+    WORKFLOW_KIND, consent_kind,
 };
-pub(super) use layer::{Item, joined, split};
+pub(super) use layer::{joined, split};
 
 /// The names under which SAGA keeps things.
 pub(super) const PROFILE: Profile = Profile::new("saga");

@@ -40,7 +40,8 @@ impl Document {
     /// organization signs, and returns the manifest. Redact before you encrypt, and encrypt before you sign.
     ///
     /// What is encrypted cannot be redacted within: it is left as it is if it would stay, and else taken out as a
-    /// whole.
+    /// whole. So are layers and members that are not known, unless it was decided of them by their paths
+    /// ([`ItemType::MemoryLayer`](super::ItemType), `x_layer`; `document.x_member`).
     ///
     /// ```
     /// use grainstore::EpochMs;
@@ -78,6 +79,7 @@ impl Document {
                 *layers = redacted;
             }
         }
+        redaction.unknown_members(self);
         let Redaction { entries, paths, .. } = redaction;
         self.note_redacted(&paths);
         let manifest = Manifest {

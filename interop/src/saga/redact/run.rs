@@ -4,11 +4,12 @@ use serde_json::{Map, Value};
 
 use super::RedactOptions;
 use super::table::{
-    CLASSIFYING, ItemList, KEPT, KNOWN, LISTS, OBJECTS, PARTS, Part, REDACTED_NAME, replace,
+    CLASSIFYING, ItemList, KEPT, KNOWN, LISTS, OBJECTS, OTHERS, PARTS, Part, REDACTED_NAME, replace,
 };
 use crate::saga::classify::{Classification, ItemType, TaskClasses, said};
-use crate::saga::document::{at_path, at_path_mut};
+use crate::saga::document::{Document, at_path, at_path_mut};
 use crate::saga::encrypt::is_encrypted;
+use crate::saga::kinds::Layer;
 use crate::saga::manifest::{ManifestEntry, RedactionAction};
 use crate::saga::shape::item_path;
 
@@ -26,6 +27,7 @@ impl<'o> Redaction<'o> {
     }
 
     pub(super) fn run(&mut self, layers: &mut Value) {
+        self.unknown_layers(layers);
         self.malformed_parts(layers);
         self.encrypted_layers(layers);
         self.unknown_parts(layers);
@@ -39,6 +41,37 @@ impl<'o> Redaction<'o> {
         }
         self.relationships(layers);
         self.organizations(layers);
+    }
+
+    /// Takes out the layers that nobody knows.
+    fn unknown_layers(&mut self, layers: &mut Value) {
+        let Some(members) = layers.as_object_mut() else { return };
+        let unknown = members.keys().filter(|name| name.parse::<Layer>().is_err());
+        for name in unknown.cloned().collect::<Vec<_>>() {
+            if self.goes(&name) {
+                members.remove(&name);
+            }
+        }
+    }
+
+    /// Takes out the members of a document that nobody knows.
+    pub(super) fn unknown_members(&mut self, document: &mut Document) {
+        for (name, _) in document.unknown_members() {
+            if self.goes(&format!("document.{name}")) {
+                document.members_mut().remove(&name);
+            }
+        }
+    }
+
+    /// Returns `true`, and notes it, for something that nobody knows and that is to be taken out, unless it was decided
+    /// otherwise of its path.
+    fn goes(&mut self, path: &str) -> bool {
+        let decided = self.options.classifications.of(ItemType::MemoryLayer, path);
+        let class = decided.unwrap_or(Classification::OrgInternal);
+        if is_of_organization(class) {
+            self.note(ItemType::MemoryLayer, path, RedactionAction::Removed, class, &[]);
+        }
+        is_of_organization(class)
     }
 
     /// Takes out layers and lists that are encrypted and hold what would have to be looked at. Their classes cannot be
@@ -94,11 +127,8 @@ impl<'o> Redaction<'o> {
                 .map(|name| format!("{path}.{name}"))
                 .collect();
             for at in unknown {
-                let decided = self.options.classifications.of(ItemType::MemoryLayer, &at);
-                let class = decided.unwrap_or(Classification::OrgInternal);
-                if is_of_organization(class) {
+                if self.goes(&at) {
                     remove_member(layers, path, at.strip_prefix(path).unwrap_or_default());
-                    self.note(ItemType::MemoryLayer, &at, RedactionAction::Removed, class, &[]);
                 }
             }
         }
@@ -163,23 +193,29 @@ impl<'o> Redaction<'o> {
             remove_at(layers, PATH);
             return self.note(ItemType::Relationship, PATH, RedactionAction::Removed, class, &[]);
         }
+        if !is_of_organization(class) {
+            return;
+        }
+        let mut fields = unknown_of_others(layers);
         let organization = at_path_mut(layers, "relationships.organization");
-        let Some(organization) = organization.and_then(Value::as_object_mut) else { return };
-        match class {
-            Classification::Public | Classification::AgentPortable => {}
-            Classification::OrgInternal => {
-                let names = ["companyId", "companySlug"];
-                let fields = owned(replace(organization, &names, &Value::from(REDACTED_NAME)));
-                let path = |name: &String| format!("relationships.organization.{name}");
-                self.paths.extend(fields.iter().map(path));
-                self.note(ItemType::Relationship, PATH, RedactionAction::Redacted, class, &fields);
-            }
-            Classification::OrgConfidential => {
+        let organization = organization.and_then(Value::as_object_mut);
+        let mut action = RedactionAction::Redacted;
+        match (class, organization) {
+            (_, None) => {}
+            (Classification::OrgConfidential, Some(_)) => {
                 remove_at(layers, "relationships.organization");
-                let fields = ["organization".to_owned()];
-                self.note(ItemType::Relationship, PATH, RedactionAction::Removed, class, &fields);
+                action = RedactionAction::Removed;
+                fields.push("organization".to_owned());
+            }
+            (_, Some(organization)) => {
+                let names = ["companyId", "companySlug"];
+                let replaced = owned(replace(organization, &names, &Value::from(REDACTED_NAME)));
+                let path = |name: &String| format!("relationships.organization.{name}");
+                self.paths.extend(replaced.iter().map(path));
+                fields.extend(replaced);
             }
         }
+        self.note(ItemType::Relationship, PATH, action, class, &fields);
     }
 
     /// Takes the name of the organization out of the counts. The counts stay.
@@ -237,6 +273,29 @@ fn redact_item(
         fields.push(name);
     }
     fields
+}
+
+/// Takes out what is not known of principals and peers, and lists of them that are none. Returns the names.
+fn unknown_of_others(layers: &mut Value) -> Vec<String> {
+    let mut gone = Vec::new();
+    for (list, known) in OTHERS {
+        let path = format!("relationships.{list}");
+        let Some(value) = at_path_mut(layers, &path) else { continue };
+        let Some(items) = value.as_array_mut().filter(|it| it.iter().all(Value::is_object)) else {
+            remove_at(layers, &path);
+            gone.push(list.to_owned());
+            continue;
+        };
+        for members in items.iter_mut().filter_map(Value::as_object_mut) {
+            let before = members.len();
+            members.retain(|name, _| known.contains(&name.as_str()));
+            if members.len() < before {
+                gone.push(list.to_owned());
+            }
+        }
+    }
+    gone.dedup();
+    gone
 }
 
 fn owned(names: Vec<&'static str>) -> Vec<String> {

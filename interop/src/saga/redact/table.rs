@@ -148,7 +148,7 @@ pub(super) const KEPT: [Kept; 6] = [
 ];
 
 /// The parts that are objects, those above others first.
-pub(super) const OBJECTS: [(&str, ItemType); 10] = [
+pub(super) const OBJECTS: [(&str, ItemType); 11] = [
     ("cognitive", ItemType::SystemPrompt),
     ("cognitive.systemPrompt", ItemType::SystemPrompt),
     ("memory", ItemType::MemoryLayer),
@@ -157,13 +157,14 @@ pub(super) const OBJECTS: [(&str, ItemType); 10] = [
     ("memory.episodic", ItemType::EpisodicEvent),
     ("memory.procedural", ItemType::Workflow),
     ("taskHistory", ItemType::Task),
+    ("taskHistory.summary", ItemType::Task),
     ("relationships", ItemType::Relationship),
     ("relationships.organization", ItemType::Relationship),
 ];
 
 /// The members that are known of what holds classified items. Others could hold anything, and go unless the
 /// organization decided otherwise of their path.
-pub(super) const KNOWN: [(&str, &[&str]); 7] = [
+pub(super) const KNOWN: [(&str, &[&str]); 8] = [
     (
         "cognitive",
         &[
@@ -192,6 +193,34 @@ pub(super) const KNOWN: [(&str, &[&str]); 7] = [
     ("memory.episodic", &["events", "maxEvents", "encrypted"]),
     ("memory.procedural", &["workflows", "encrypted"]),
     ("taskHistory", &["summary", "recentTasks", "recentTasksLimit", "artifacts"]),
+    (
+        "taskHistory.summary",
+        &[
+            "totalCompleted",
+            "totalFailed",
+            "totalInProgress",
+            "firstTaskAt",
+            "lastTaskAt",
+            "bySkill",
+            "byOrganization",
+        ],
+    ),
+];
+
+/// The lists of those whom an agent works with, and the members that are known of each.
+pub(super) const OTHERS: [(&str, &[&str]); 2] = [
+    ("principals", &["walletAddress", "authorityLevel", "handle", "grantedAt"]),
+    (
+        "peers",
+        &[
+            "walletAddress",
+            "relationship",
+            "agentHandle",
+            "interactionCount",
+            "lastInteraction",
+            "trustScore",
+        ],
+    ),
 ];
 
 /// Members of an item that say how it is classified.

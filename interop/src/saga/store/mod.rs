@@ -7,7 +7,8 @@
 mod plan;
 
 use grainstore::format::{Map, Value};
-use grainstore::{ContentAddress, Grain, GrainState, Owner, Session};
+use grainstore::limits::MAX_ROW_CHANGES;
+use grainstore::{ContentAddress, ErrorKind, Grain, GrainState, Owner, RowChange, Session};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -26,6 +27,9 @@ const HEADS: u8 = 1;
 const MARKS: u8 = 2;
 /// The table of what an organization decided of items.
 const DECISIONS: u8 = 3;
+/// The table of every grain that was stored, by its address, with its kind. Its rows belong to no grain, so that they
+/// are listed whatever hides the grain.
+const GRAINS: u8 = 4;
 /// Most versions that are walked from a row to the newest.
 const MAX_STEPS: usize = 100_000;
 
@@ -53,6 +57,25 @@ type StoredHead = (ContentAddress, GrainState, Grain);
 struct Head {
     #[serde(rename = "a")]
     address: String,
+    /// The key of the row, since a long one is kept by its hash.
+    #[serde(rename = "k", default)]
+    key: String,
+}
+
+impl Head {
+    fn of(key: &str, address: &ContentAddress) -> Self {
+        Self { address: address.to_string(), key: key.to_owned() }
+    }
+}
+
+/// What a row leads to: [`AgentStore::heads`].
+#[derive(Debug, Clone)]
+pub(super) struct StoredRow {
+    /// The name of its kind.
+    pub(super) kind: String,
+    pub(super) id: String,
+    /// The grain that it leads to; newer ones may have taken its place.
+    pub(super) address: ContentAddress,
 }
 
 impl StoredItem {
@@ -89,6 +112,18 @@ impl<'s> AgentStore<'s> {
     /// Those of [`Session::inspect`], such as `ERR_WITHDRAWN` once its consent is no longer valid.
     pub(super) fn find(&self, kind: &Kind, id: &str) -> Result<Option<StoredItem>> {
         self.head(kind, id)?.map(|head| self.whole(head)).transpose()
+    }
+
+    /// Returns `true` if there is a grain of an item, also if a consent that has ended hides it.
+    ///
+    /// # Errors
+    /// Those of [`AgentStore::find`].
+    pub(super) fn has(&self, kind: &Kind, id: &str) -> Result<bool> {
+        match self.head(kind, id) {
+            Ok(head) => Ok(head.is_some()),
+            Err(error) if error.kind() == ErrorKind::Withdrawn => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// A grain with what lies beside it.
@@ -135,8 +170,9 @@ impl<'s> AgentStore<'s> {
             let key = format!("{kind}\0{id}");
             let is_taken = self.rows.get::<Head>(HEADS, &key)?.is_some();
             if !is_taken && self.session.exists(address)? {
-                let head = Head { address: address.to_string() };
+                let head = Head::of(&key, address);
                 changes.push(self.rows.put(HEADS, key.as_str(), &head, Owner::Grain(*address))?);
+                changes.push(self.noted(kind, address)?);
             }
         }
         self.rows.write(changes)
@@ -199,19 +235,65 @@ impl<'s> AgentStore<'s> {
     /// Those of [`Session::rows`] and [`Session::write_rows`].
     pub(super) fn forget_decisions(&self) -> Result<()> {
         let mut changes = Vec::new();
-        self.rows.each(DECISIONS, |key, _: serde::de::IgnoredAny| {
-            changes.push(self.rows.remove(DECISIONS, key));
+        type Row = (String, String, serde::de::IgnoredAny);
+        self.rows.each(DECISIONS, |_, (item_type, id, _): Row| {
+            changes.push(self.rows.remove(DECISIONS, format!("{item_type}\0{id}").as_str()));
             Ok(())
         })?;
         self.rows.write(changes)
     }
 
-    /// Every grain that a row leads to, with its kind.
-    pub(super) fn heads(&self) -> Result<Vec<(String, ContentAddress)>> {
+    /// The first grain of an item: the one that its row leads to where that is never moved, as of consents.
+    ///
+    /// # Errors
+    /// Those of [`Session::row`].
+    pub(super) fn first(&self, kind: &Kind, id: &str) -> Result<Option<ContentAddress>> {
+        let head = self.rows.get::<Head>(HEADS, &key_of(kind, id))?;
+        head.map(|head| Ok(head.address.parse()?)).transpose()
+    }
+
+    /// The row that notes a grain as one of the agent's.
+    fn noted(&self, kind: &str, address: &ContentAddress) -> Result<RowChange> {
+        self.rows.put(GRAINS, address.to_string().as_str(), &kind, Owner::Store)
+    }
+
+    /// Every grain that was stored of the agent, with its kind, whether a consent hides it or not; those that were
+    /// erased too.
+    ///
+    /// # Errors
+    /// Those of [`Session::rows`].
+    pub(super) fn grains(&self) -> Result<Vec<(String, ContentAddress)>> {
         let mut found = Vec::new();
-        self.rows.each(HEADS, |key, head: Head| {
-            let kind = key.split('\0').next().unwrap_or_default();
-            found.push((kind.to_owned(), head.address.parse::<ContentAddress>()?));
+        self.rows.each(GRAINS, |address, kind: String| {
+            found.push((kind, address.parse::<ContentAddress>()?));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Forgets grains that were stored of the agent.
+    ///
+    /// # Errors
+    /// Those of [`Session::write_rows`].
+    pub(super) fn forget_grains(&self, erased: &[ContentAddress]) -> Result<()> {
+        let remove =
+            |address: &ContentAddress| self.rows.remove(GRAINS, address.to_string().as_str());
+        for some in erased.chunks(MAX_ROW_CHANGES) {
+            self.rows.write(some.iter().map(remove).collect())?;
+        }
+        Ok(())
+    }
+
+    /// Every row that leads to a grain which no consent hides.
+    ///
+    /// # Errors
+    /// Those of [`Session::rows`].
+    pub(super) fn heads(&self) -> Result<Vec<StoredRow>> {
+        let mut found = Vec::new();
+        self.rows.each(HEADS, |_, head: Head| {
+            let (kind, id) = head.key.split_once('\0').unwrap_or((&head.key, ""));
+            let address = head.address.parse::<ContentAddress>()?;
+            found.push(StoredRow { kind: kind.to_owned(), id: id.to_owned(), address });
             Ok(())
         })?;
         Ok(found)

@@ -1,8 +1,9 @@
 //! Writes of many items: planned, which checks each of them, and then done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use grainstore::format::{Map, Sensitivity};
+use grainstore::limits::MAX_ROW_CHANGES;
 use grainstore::{ContentAddress, ErrorKind, Owner, RowChange};
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -22,9 +23,21 @@ const MAX_BATCH_BYTES: usize = grainstore::limits::MAX_BATCH_BYTES;
 pub(in crate::saga) struct Plan<'s> {
     store: AgentStore<'s>,
     created: Vec<(NewGrain, String)>,
-    replaced: Vec<(ContentAddress, NewGrain, String)>,
+    replaced: Vec<Successor>,
     bytes: usize,
+    /// What items of each layer may have rested on before: [`Plan::knowing`].
+    bases: HashMap<String, Vec<String>>,
     pub(in crate::saga) counts: Counts,
+}
+
+/// A grain that takes the place of another.
+#[derive(Debug)]
+struct Successor {
+    old: ContentAddress,
+    new: NewGrain,
+    key: String,
+    /// False if the row goes on leading to the first version.
+    moves_row: bool,
 }
 
 /// What became of the items of an import: [`import_document`](crate::saga::import_document()).
@@ -46,8 +59,14 @@ impl<'s> Plan<'s> {
             created: Vec::new(),
             replaced: Vec::new(),
             bytes: 0,
+            bases: HashMap::new(),
             counts: Counts::default(),
         }
+    }
+
+    /// Tells what items of each layer may have rested on before: none comes back on another basis once it was erased.
+    pub(in crate::saga) fn knowing(self, bases: HashMap<String, Vec<String>>) -> Self {
+        Self { bases, ..self }
     }
 
     /// Where it is going to be written.
@@ -55,12 +74,12 @@ impl<'s> Plan<'s> {
         &self.store
     }
 
-    /// Plans an item: nothing if it is stored as it is, else a new grain or a successor, which the policy of the stored
-    /// one must allow.
+    /// Plans an item: nothing if it is stored as it is and rests on the same, else a new grain or a successor, which the
+    /// policy of the stored one must allow. Without a basis of its own it keeps that of the stored one.
     ///
     /// # Errors
-    /// `ERR_INVALIDATION_DENIED` and the others of [`Session::supersede`], which names the item; `ERR_LIMIT` for more
-    /// than can be stored together.
+    /// `ERR_INVALIDATION_DENIED` and the others of [`Session::supersede`], which names the item; `ERR_ERASED` for one
+    /// that was erased, on whatever basis; `ERR_LIMIT` for more than can be stored together.
     pub(in crate::saga) fn add(
         &mut self,
         kind: &Kind,
@@ -71,6 +90,8 @@ impl<'s> Plan<'s> {
     ) -> Result<()> {
         let at = |error: Error| error.in_entry(&named(origin.layer, kind, id));
         let head = self.store.head(kind, id).map_err(at)?;
+        let kept = head.as_ref().and_then(|(.., grain)| grain.text("processing_basis"));
+        let kept = kept.map(str::to_owned);
         let old = head.as_ref().map(|(address, ..)| *address);
         let stored = match head.map(|head| self.store.whole(head)).transpose() {
             Ok(stored) => stored,
@@ -80,14 +101,56 @@ impl<'s> Plan<'s> {
         };
         if let Some(stored) = stored {
             let item = item_of(kind, id, &stored.fields).map_err(at)?;
-            let is_split = stored.split() == split;
-            if is_split && item.is_some_and(|item| json::equal(&item, value)) {
+            let is_same = stored.split() == split && item.is_some_and(|it| json::equal(&it, value));
+            if is_same && (origin.basis.is_none() || origin.basis == kept.as_deref()) {
                 self.counts.unchanged = self.counts.unchanged.saturating_add(1);
                 return Ok(());
             }
         }
+        let origin = Origin { basis: origin.basis.or(kept.as_deref()), ..origin };
         let fields = fields_of(kind, id, value, split, origin).map_err(at)?;
+        if old.is_none() {
+            self.check_erased(&fields, origin).map_err(at)?;
+        }
         self.add_fields(&key_of(kind, id), fields, old, origin.is_secret()).map_err(at)
+    }
+
+    /// Refuses an item that was erased when it rested on something else, or on nothing: it is the same one.
+    ///
+    /// # Errors
+    /// `ERR_ERASED`.
+    fn check_erased(&self, fields: &Map, origin: Origin<'_>) -> Result<()> {
+        let others = self.bases.get(origin.layer).into_iter().flatten().map(String::as_str);
+        for basis in others.map(Some).chain([None]).filter(|basis| *basis != origin.basis) {
+            let mut fields = fields.clone();
+            match basis {
+                Some(basis) => fields.insert("processing_basis".to_owned(), basis.into()),
+                None => fields.remove("processing_basis"),
+            };
+            let address = made(fields, origin.is_secret())?.address();
+            match self.store.session.inspect(&address) {
+                Err(error) if error.kind() == ErrorKind::Erased => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Plans a newer version of a grain whose row goes on leading to the first one.
+    ///
+    /// # Errors
+    /// Those of [`Plan::add`].
+    pub(in crate::saga) fn add_version(
+        &mut self,
+        key: &str,
+        fields: Map,
+        old: ContentAddress,
+    ) -> Result<()> {
+        self.add_fields(key, fields, Some(old), false)?;
+        if let Some(successor) = self.replaced.last_mut() {
+            successor.moves_row = false;
+        }
+        Ok(())
     }
 
     /// Plans a grain: a new one, or the successor of `old`.
@@ -105,10 +168,7 @@ impl<'s> Plan<'s> {
             Some(old) => NewGrain::succeeding(fields, old, "a newer SAGA document"),
             None => fields,
         };
-        let new = match is_secret {
-            true => NewGrain::with_beside(PROFILE, fields, Sensitivity::Pii, "json")?,
-            false => NewGrain::new(PROFILE, fields, Sensitivity::Internal)?,
-        };
+        let new = made(fields, is_secret)?;
         self.bytes = self.bytes.saturating_add(new.size_bytes());
         let count = self.created.len().saturating_add(self.replaced.len());
         if self.bytes > MAX_BATCH_BYTES || count >= grainstore::limits::MAX_BATCH {
@@ -121,7 +181,8 @@ impl<'s> Plan<'s> {
             }
             Some(old) => {
                 self.check_successor(&old, &new)?;
-                self.replaced.push((old, new, key.to_owned()));
+                let key = key.to_owned();
+                self.replaced.push(Successor { old, new, key, moves_row: true });
                 self.counts.replaced = self.counts.replaced.saturating_add(1);
             }
         }
@@ -136,11 +197,9 @@ impl<'s> Plan<'s> {
         }
     }
 
-    /// The newest grain under a key that this plan stores.
+    /// The first grain under a key, if this plan stores it.
     pub(in crate::saga) fn planned(&self, key: &str) -> Option<ContentAddress> {
-        let created = self.created.iter().map(|(new, key)| (new, key));
-        let replaced = self.replaced.iter().map(|(_, new, key)| (new, key));
-        created.chain(replaced).find(|(_, of)| *of == key).map(|(new, _)| new.address())
+        self.created.iter().find(|(_, of)| *of == key).map(|(new, _)| new.address())
     }
 
     /// Writes what was planned. New grains are stored all or none; then what they replace is superseded, and rows are
@@ -165,25 +224,51 @@ impl<'s> Plan<'s> {
         session
             .put_batch(self.created.iter().map(|(new, _)| new.offer()))
             .map_err(|error| entry(error, &keys))?;
-        for (old, new, _) in &mut self.replaced {
+        for Successor { old, new, .. } in &mut self.replaced {
             session.supersede(old, new.offer(), None)?;
             new.store_spilled(session)?;
         }
-        let replaced = self.replaced.drain(..).map(|(_, new, key)| (new, key));
-        let mut changes: BTreeMap<String, RowChange> = BTreeMap::new();
-        for (mut new, key) in self.created.drain(..).chain(replaced) {
+        let created = self.created.drain(..).map(|(new, key)| (new, key, true));
+        let replaced = self.replaced.drain(..).map(|it| (it.new, it.key, it.moves_row));
+        let (mut heads, mut notes) = (BTreeMap::new(), Vec::new());
+        for (mut new, key, moves_row) in created.chain(replaced) {
             new.store_spilled(session)?;
             let address = new.address();
-            let head = Head { address: address.to_string() };
-            let row = self.store.rows.put(HEADS, key.as_str(), &head, Owner::Grain(address))?;
-            changes.insert(key, row);
+            let kind = key.split('\0').next().unwrap_or_default();
+            notes.push(self.store.noted(kind, &address)?);
+            if moves_row {
+                let (head, owner) = (Head::of(&key, &address), Owner::Grain(address));
+                heads.insert(key.clone(), self.store.rows.put(HEADS, key.as_str(), &head, owner)?);
+            }
         }
         // Rows last: what they lead to is whole.
-        self.store.rows.write(changes.into_values().collect())?;
+        for some in in_parts(notes.into_iter().chain(heads.into_values())) {
+            self.store.rows.write(some)?;
+        }
         if let Some(progress) = monitor.progress {
             progress(of, of);
         }
         Ok(self.counts)
+    }
+}
+
+/// Changes in parts that are written together.
+fn in_parts(changes: impl Iterator<Item = RowChange>) -> Vec<Vec<RowChange>> {
+    let mut parts: Vec<Vec<RowChange>> = Vec::new();
+    for change in changes {
+        match parts.last_mut().filter(|part| part.len() < MAX_ROW_CHANGES) {
+            Some(part) => part.push(change),
+            None => parts.push(vec![change]),
+        }
+    }
+    parts
+}
+
+/// The grain of fields; of a secret its JSON lies beside it.
+fn made(fields: Map, is_secret: bool) -> Result<NewGrain> {
+    match is_secret {
+        true => NewGrain::with_beside(PROFILE, fields, Sensitivity::Pii, "json"),
+        false => NewGrain::new(PROFILE, fields, Sensitivity::Internal),
     }
 }
 

@@ -12,23 +12,30 @@ use crate::saga::shape::item_path;
 /// The members of an envelope, and no others.
 const ENVELOPE: [&str; 6] = ["__encrypted", "v", "alg", "ct", "iv", "at"];
 
-/// Names of credentials, which are within an envelope and nowhere else.
-const SECRET_NAMES: [&str; 11] = [
-    "password",
-    "totpSecret",
-    "keyValue",
-    "accessToken",
-    "refreshToken",
-    "privateKey",
-    "passphrase",
-    "certificate",
-    "content",
-    "secret",
-    "notes",
+/// The members of a vault, of its parts, and no others: what is beside them could be a credential in plain.
+const VAULT: [&str; 5] = ["encryption", "items", "shares", "version", "updatedAt"];
+const ENCRYPTION: [&str; 5] = ["algorithm", "keyDerivation", "keyWrapAlgorithm", "salt", "info"];
+const ITEM: [&str; 9] =
+    ["itemId", "type", "name", "category", "tags", "createdAt", "updatedAt", "fields", "keyWraps"];
+const WRAP: [&str; 6] =
+    ["recipient", "algorithm", "wrappedKey", "iv", "authTag", "ephemeralPublicKey"];
+const SHARE: [&str; 7] = [
+    "recipientAddress",
+    "recipientPublicKey",
+    "permission",
+    "itemIds",
+    "grantedBy",
+    "grantedAt",
+    "expiresAt",
 ];
 
 /// Tells of everything in a vault that is not encrypted and should be. It tells where, and none of it.
 pub(crate) fn check_ciphertext(vault: &Value, path: &str, found: &mut Findings) {
+    check_members(vault, &VAULT, path, found);
+    if let Some(encryption) = vault.get("encryption") {
+        check_members(encryption, &ENCRYPTION, &format!("{path}.encryption"), found);
+    }
+    check_list(vault, "shares", &SHARE, path, found);
     let items = vault.get("items").and_then(Value::as_array).into_iter().flatten();
     let mut ids = std::collections::HashSet::new();
     for (at, item) in items.enumerate() {
@@ -50,13 +57,30 @@ fn check_item(item: &Value, path: &str, found: &mut Findings) {
     if let Some(why) = flaw(item.get("fields")) {
         found.error(&format!("{path}.fields"), why);
     }
-    for name in SECRET_NAMES.iter().filter(|name| item.get(**name).is_some()) {
-        let message = "it is plaintext: credentials are encrypted, within fields";
-        found.error(&format!("{path}.{name}"), message);
-    }
+    check_members(item, &ITEM, path, found);
+    check_list(item, "keyWraps", &WRAP, path, found);
     let wraps = item.get("keyWraps").and_then(Value::as_array);
     if wraps.is_none_or(Vec::is_empty) {
         found.error(&format!("{path}.keyWraps"), "nobody could open it: it has no key wrap");
+    }
+}
+
+/// Tells of members that are not known and are no envelopes.
+fn check_members(value: &Value, known: &[&str], path: &str, found: &mut Findings) {
+    let members = value.as_object().into_iter().flatten();
+    for (name, value) in members.filter(|(name, _)| !known.contains(&name.as_str())) {
+        if flaw(Some(value)).is_some() {
+            let message = "it is not known here, and is plaintext: credentials are encrypted";
+            found.error(&format!("{path}.{name}"), message);
+        }
+    }
+}
+
+/// Tells of them in each of a list.
+fn check_list(value: &Value, name: &str, known: &[&str], path: &str, found: &mut Findings) {
+    let list = value.get(name).and_then(Value::as_array).into_iter().flatten();
+    for (at, one) in list.enumerate() {
+        check_members(one, known, &item_path(&format!("{path}.{name}"), at), found);
     }
 }
 

@@ -34,7 +34,8 @@ pub use share::{Grant, Permission};
 /// What the keys of vaults are derived for: the `info` of HKDF.
 const KEY_INFO: &str = "saga-vault-v1";
 
-/// The vault of an agent: layer `vault` of a document. Members that are not known stay in it.
+/// The vault of an agent: layer `vault` of a document. Members that are not known are refused, unless they are envelopes
+/// of ciphertext, which stay in it.
 ///
 /// ```
 /// use grainstore::EpochMs;

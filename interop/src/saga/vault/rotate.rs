@@ -7,7 +7,7 @@ use super::check::has_expired;
 use super::item::{
     SELF, opened_fields, recipient_of, sealed_fields, wrapped_for, wrapped_for_self, wraps_of,
 };
-use super::share::share_recipient;
+use super::share::{covers, share_recipient};
 use super::{LostWrap, Vault, VaultKey, no_item};
 use crate::error::Result;
 use crate::saga::boxes::BoxPublicKey;
@@ -131,14 +131,8 @@ impl Vault {
 
     /// The key of a recipient, as a share that covers the item tells it.
     fn key_of(&self, recipient: &str, id: &str) -> Option<BoxPublicKey> {
-        let covers = |share: &&Value| {
-            let items = share.get("itemIds").and_then(Value::as_array);
-            share_recipient(share).eq_ignore_ascii_case(recipient)
-                && items.is_none_or(|items| {
-                    items.is_empty() || items.iter().any(|item| item.as_str() == Some(id))
-                })
-        };
-        let share = self.shares().iter().rev().find(covers)?;
+        let is_theirs = |share: &&Value| share_recipient(share).eq_ignore_ascii_case(recipient);
+        let share = self.shares().iter().rev().filter(is_theirs).find(|it| covers(it, id))?;
         share.get("recipientPublicKey")?.as_str()?.parse().ok()
     }
 }

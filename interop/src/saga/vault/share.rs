@@ -7,6 +7,7 @@ use grainstore::EpochMs;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use super::check::has_expired;
 use super::item::{recipient_of, wrapped_for, wraps_of};
 use super::{LostWrap, Vault, VaultKey, no_item};
 use crate::error::{Error, Result};
@@ -109,8 +110,8 @@ impl Vault {
         Ok(())
     }
 
-    /// Ends all shares of a recipient. The items they could open get new keys, for the owner and those who are left.
-    /// Returns the wraps that could not be made anew.
+    /// Ends all shares of a recipient, and those that have expired. The items they could open get new keys, for the owner
+    /// and those who are left. Returns the wraps that could not be made anew.
     ///
     /// What a recipient opened before is known to them; change the credential as well.
     ///
@@ -124,28 +125,42 @@ impl Vault {
         now: EpochMs,
     ) -> Result<Vec<LostWrap>> {
         let is_theirs = |name: &str| name.eq_ignore_ascii_case(recipient);
-        let affected: Vec<String> = self
-            .items()
-            .iter()
-            .filter(|item| wraps_of(item).any(|wrap| is_theirs(recipient_of(wrap))))
-            .filter_map(|item| Some(item.get("itemId")?.as_str()?.to_owned()))
-            .collect();
-        let mut changed = self.clone();
-        let before = changed.shares().len();
-        changed.list_mut("shares")?.retain(|share| !is_theirs(share_recipient(share)));
-        if affected.is_empty() && changed.shares().len() == before {
+        let has_wrap = |item: &Value| wraps_of(item).any(|wrap| is_theirs(recipient_of(wrap)));
+        let has_share = self.shares().iter().any(|share| is_theirs(share_recipient(share)));
+        if !has_share && !self.items().iter().any(has_wrap) {
             let message = format!("nothing is shared with {recipient:?}");
             return Err(Error::new(grainstore::ErrorKind::NotFound, message)
                 .with_hint("list the shares of the vault"));
         }
+        let ends = |name: &str, id: &str| is_theirs(name) || self.has_lapsed(name, id, now);
+        let mut changed = self.clone();
+        changed
+            .list_mut("shares")?
+            .retain(|share| !is_theirs(share_recipient(share)) && !has_expired(share, now));
         let mut lost = Vec::new();
-        for id in &affected {
-            lost.extend(changed.rekey_item(id, self, key, is_theirs)?);
+        for item in self.items() {
+            let Some(id) = item.get("itemId").and_then(Value::as_str) else { continue };
+            if wraps_of(item).any(|wrap| ends(recipient_of(wrap), id)) {
+                lost.extend(changed.rekey_item(id, self, key, |name| ends(name, id))?);
+            }
         }
         changed.touch(true, now);
         *self = changed;
         Ok(lost)
     }
+
+    /// Returns `true` for a recipient of whom all shares that cover an item have expired.
+    fn has_lapsed(&self, recipient: &str, id: &str, now: EpochMs) -> bool {
+        let is_theirs = |share: &&Value| share_recipient(share).eq_ignore_ascii_case(recipient);
+        let mut own = self.shares().iter().filter(is_theirs).filter(|it| covers(it, id)).peekable();
+        own.peek().is_some() && own.all(|share| has_expired(share, now))
+    }
+}
+
+/// Returns `true` for a share of an item; one without a list of items is of all.
+pub(super) fn covers(share: &Value, id: &str) -> bool {
+    let items = share.get("itemIds").and_then(Value::as_array);
+    items.is_none_or(|items| items.is_empty() || items.iter().any(|it| it.as_str() == Some(id)))
 }
 
 /// Whom a share is for.

@@ -1,0 +1,139 @@
+//! What is older does not take the place of what is newer, and what was erased does not come back.
+
+use crate::export::{Setup, consent, open};
+use crate::support::*;
+use grainstore::EpochMs;
+use grainstore::prelude::*;
+use grainstore_interop::saga::{
+    Classification, ClassifiedBy, Document, ImportOptions, ItemType, Layer, NewItem, OldVersions,
+    Operation, Secrets, Signer, Vault, VaultKey, VaultType, classify_item, erase_agent,
+    import_document, store_vault, stored_classifications, stored_document, withdraw_consent,
+};
+use serde_json::json;
+
+fn at(text: &str, id: &str) -> Document {
+    let mut value = envelope("full", full_layers());
+    value["exportedAt"] = json!(text);
+    value["documentId"] = json!(id);
+    value["layers"]["persona"]["bio"] = json!(id);
+    signed(value, &evm())
+}
+
+#[test]
+fn an_older_document_is_refused_after_a_newer_one_unless_it_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _) = open(dir.path());
+    let newer = at("2026-03-20T09:00:00Z", "saga_b");
+    let older = at("2026-03-19T09:00:00Z", "saga_a");
+    import_document(&session, &newer, &ImportOptions::default()).unwrap();
+    let refused = import_document(&session, &older, &ImportOptions::default()).unwrap_err();
+    assert_eq!((refused.code(), refused.entry()), ("ERR_CONFLICT", Some("exportedAt")));
+    assert_eq!(stored_document(&session, evm().wallet()).unwrap().unwrap(), newer);
+    import_document(&session, &newer, &ImportOptions::default()).unwrap();
+    let asked = ImportOptions { allow_older: true, ..ImportOptions::default() };
+    import_document(&session, &older, &asked).unwrap();
+    assert_eq!(stored_document(&session, evm().wallet()).unwrap().unwrap(), older);
+}
+
+fn note(text: &str) -> NewItem {
+    NewItem::new(VaultType::Note, "codes", Secrets::of([("content", text)]).unwrap())
+}
+
+#[test]
+fn an_older_vault_brings_no_share_back() {
+    let setup = Setup::new();
+    let session = &setup.session;
+    let (agent, key) = (evm().wallet().clone(), VaultKey::from_wallet_key([0x11; 32]));
+    let mut vault = Vault::create(NOW).unwrap();
+    vault.add(note("1"), &key, NOW).unwrap();
+    let grant = grainstore_interop::saga::Grant {
+        recipient: "0xann".into(),
+        key: box_key().public_key(),
+        permission: grainstore_interop::saga::Permission::Read,
+        items: Vec::new(),
+        granted_by: "0xagent".into(),
+        expires_at: None,
+    };
+    vault.share(&grant, &key, NOW).unwrap();
+    store_vault(session, &agent, &vault, OldVersions::Erase).unwrap();
+    let shared = vault.clone();
+    vault.revoke("0xann", &key, EpochMs::new(NOW.get() + 1)).unwrap();
+    store_vault(session, &agent, &vault, OldVersions::Erase).unwrap();
+    let refused = store_vault(session, &agent, &shared, OldVersions::Erase).unwrap_err();
+    assert_eq!(refused.code(), "ERR_CONFLICT");
+    // In a document that is newer, the vault may be an older one all the same.
+    let mut layers = full_layers();
+    layers["vault"] = shared.to_value();
+    let mut value = envelope("full", layers);
+    value["exportedAt"] = json!("2026-03-21T10:00:00Z");
+    value["privacy"] = json!({"encryptedLayers": ["vault"]});
+    let document = signed(value, &evm());
+    let refused = import_document(session, &document, &ImportOptions::default()).unwrap_err();
+    assert_eq!((refused.code(), refused.entry()), ("ERR_CONFLICT", Some("layers.vault.version")));
+    // Of one version, the one that was changed last is the newer.
+    let before = vault.clone();
+    vault.add(note("2"), &key, EpochMs::new(NOW.get() + 2000)).unwrap();
+    store_vault(session, &agent, &vault, OldVersions::Erase).unwrap();
+    let refused = store_vault(session, &agent, &before, OldVersions::Erase).unwrap_err();
+    assert_eq!(refused.code(), "ERR_CONFLICT");
+}
+
+#[test]
+fn an_erasure_reaches_all_versions_of_what_an_ended_consent_hides() {
+    let setup = Setup::new();
+    let (other, clock) = open(&setup.path("other"));
+    let agent = evm().wallet().clone();
+    let document = |title: &str| {
+        let mut value = envelope("transfer", full_layers());
+        value["layers"]["taskHistory"]["recentTasks"][0]["title"] = json!(title);
+        value["consent"] = consent(Operation::Transfer, Layer::ALL);
+        signed(value, &evm())
+    };
+    import_document(&other, &document("first title"), &ImportOptions::default()).unwrap();
+    let second = document("second title");
+    import_document(&other, &second, &ImportOptions::default()).unwrap();
+    let admin = ClassifiedBy::Policy;
+    let long = "t".repeat(2000);
+    let class = Classification::Public;
+    classify_item(&other, &agent, ItemType::Task, &long, class, &admin, None).unwrap();
+    clock.set(EpochMs::new(NOW.get() + 1000));
+    withdraw_consent(&other, &agent, Operation::Transfer).unwrap();
+    let report = erase_agent(&other, &agent, "the agent asked", None).unwrap();
+    assert!(report.kept.is_empty(), "{report:#?}");
+    assert_eq!(other.store().stats().unwrap().grains, 0, "{report:#?}");
+    let decided = stored_classifications(&other, &agent).unwrap();
+    assert_eq!(decided.of(ItemType::Task, &long), None);
+    // The same documents bring nothing back, whatever consent they come with.
+    let mut value = second.to_value();
+    value.as_object_mut().unwrap().remove("consent");
+    value["exportType"] = json!("full");
+    let refused = import_document(&other, &signed(value, &evm()), &ImportOptions::default());
+    assert_eq!(refused.unwrap_err().code(), "ERR_ERASED");
+    assert_eq!(other.store().stats().unwrap().grains, 0);
+    // What the agent exports after that is another matter.
+    let mut value = envelope("full", json!({"identity": full_layers()["identity"]}));
+    value["exportedAt"] = json!("2026-03-20T11:00:00Z");
+    import_document(&other, &signed(value, &evm()), &ImportOptions::default()).unwrap();
+}
+
+#[test]
+fn an_item_that_was_erased_does_not_come_back_on_another_consent() {
+    let setup = Setup::new();
+    let (other, _) = open(&setup.path("other"));
+    let mut value = envelope("transfer", full_layers());
+    value["consent"] = consent(Operation::Transfer, Layer::ALL);
+    let with_consent = signed(value, &evm());
+    let without = signed(envelope("full", full_layers()), &evm());
+    for (first, second) in [(&with_consent, &without), (&without, &with_consent)] {
+        let dir = tempfile::tempdir().unwrap();
+        let (session, _) = open(dir.path());
+        import_document(&session, first, &ImportOptions::default()).unwrap();
+        let events = Query::default()
+            .of_types(grainstore::cal::TypeSet::of(grainstore::format::GrainType::Event));
+        let row = session.query(&events, &PageOptions::first(1)).unwrap().results.remove(0);
+        session.erase(&row.content_address, "a mistake", &grainstore::EraseOptions::new()).unwrap();
+        let refused = import_document(&session, second, &ImportOptions::default()).unwrap_err();
+        assert_eq!(refused.code(), "ERR_ERASED");
+    }
+    drop(other);
+}

@@ -3,6 +3,8 @@
 //! A document is named by its layer, and an item of one by its id too. Its value is in `<prefix>:json`, in ASCII, so
 //! that no normal form of text changes it. A row leads to the newest version.
 
+mod trial;
+
 use grainstore::format::{Map, Sensitivity, Value};
 use grainstore::{
     ContentAddress, EpochMs, EraseOptions, Owner, Pending, RowChange, Session, VerificationStatus,
@@ -12,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::{NewGrain, Profile, Rows, whole_fields};
 use crate::error::{Error, Result};
 use crate::json;
+
+pub(crate) use trial::RefusedReplacement;
 
 /// The table of rows that lead to the newest version of each document.
 const HEADS: u8 = 240;
@@ -30,7 +34,7 @@ pub(crate) struct Documents<'s> {
 }
 
 /// A document to write.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Document {
     pub(crate) layer: &'static str,
     /// The id of an item, `None` for a document.

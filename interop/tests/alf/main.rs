@@ -8,12 +8,15 @@
 )]
 
 mod delta;
+mod erased;
 mod examples;
+mod hidden;
 mod hostile;
 mod kit;
 mod locks;
 mod native;
 mod purge;
+mod returning;
 mod round_trip;
 mod scale;
 mod schemas;

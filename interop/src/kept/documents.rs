@@ -7,7 +7,8 @@ mod trial;
 
 use grainstore::format::{Map, Sensitivity, Value};
 use grainstore::{
-    ContentAddress, EpochMs, EraseOptions, Owner, Pending, RowChange, Session, VerificationStatus,
+    ContentAddress, EpochMs, EraseOptions, ErrorKind, Owner, Pending, RowChange, Session,
+    VerificationStatus,
 };
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,8 @@ pub(crate) struct Documents<'s> {
     profile: Profile,
     owner: String,
     rows: Rows<'s>,
+    /// True to write what was erased before again.
+    restores: bool,
 }
 
 /// A document to write.
@@ -73,7 +76,12 @@ struct Head {
 impl<'s> Documents<'s> {
     pub(crate) fn new(session: &'s Session, profile: Profile, owner: &str) -> Self {
         let rows = Rows::new(session, profile.application(owner));
-        Self { session, profile, owner: owner.to_owned(), rows }
+        Self { session, profile, owner: owner.to_owned(), rows, restores: false }
+    }
+
+    /// The same documents; what was erased before may be written again, as another grain.
+    pub(crate) fn restoring(self) -> Self {
+        Self { restores: true, ..self }
     }
 
     pub(crate) fn session(&self) -> &'s Session {
@@ -142,12 +150,12 @@ impl<'s> Documents<'s> {
                     written.push(Written::Same);
                 }
                 Some(kept) => {
-                    let new = self.grain_of(document, Some(&kept.address))?;
+                    let new = self.new_grain_of(document, Some(&kept.address))?;
                     replaced.push((kept.address, new, key));
                     written.push(Written::Replaced);
                 }
                 None => {
-                    created.push((self.grain_of(document, None)?, key));
+                    created.push((self.new_grain_of(document, None)?, key));
                     written.push(Written::Created);
                 }
             }
@@ -225,6 +233,22 @@ impl<'s> Documents<'s> {
     fn head_row(&self, key: &str, address: &ContentAddress) -> Result<RowChange> {
         let head = Head { address: address.to_string() };
         self.rows.put(HEADS, key, &head, Owner::Grain(*address))
+    }
+
+    /// The grain of a document: of one that was erased and is written again, another one.
+    fn new_grain_of(&self, document: Document, old: Option<&ContentAddress>) -> Result<NewGrain> {
+        let new = self.grain_of(document.clone(), old)?;
+        let found = self.session.inspect(&new.address());
+        if !self.restores || found.err().map(|error| error.kind()) != Some(ErrorKind::Erased) {
+            return Ok(new);
+        }
+        let mut document = document;
+        let context = document.fields.entry("context".to_owned());
+        if let Value::Map(context) = context.or_insert_with(|| Value::Map(Map::new())) {
+            let now = self.session.now().get();
+            context.insert(self.profile.key("restored_at"), Value::from(now));
+        }
+        self.grain_of(document, old)
     }
 
     fn grain_of(&self, document: Document, old: Option<&ContentAddress>) -> Result<NewGrain> {

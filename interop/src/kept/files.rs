@@ -137,6 +137,11 @@ impl<'s> Files<'s> {
         Ok(written.first().is_some_and(|written| *written != Written::Same))
     }
 
+    /// Returns `true` if the list is not committed as it is.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.changed
+    }
+
     /// Asks whether the list could be written, and bytes removed. `None` if they could be.
     ///
     /// # Errors

@@ -3,9 +3,9 @@
 use grainstore::cal::{Query, Visibility};
 use grainstore::prelude::*;
 use grainstore::{PageOptions, StoredGrain};
+use grainstore_interop::Monitor;
 use grainstore_interop::alf::{self, ExportOptions, PurgeScope};
 use grainstore_interop::archive::Limits;
-use grainstore_interop::Monitor;
 use serde_json::json;
 
 use crate::kit::*;
@@ -105,7 +105,8 @@ fn a_purged_id_is_not_adopted() {
     let world = World::new();
     world.import_made(&running(vec![record(1, "2026-07-02T00:00:00Z")]));
     let other = World::new();
-    let native = || BeliefBuilder::new(grainstore::EpochMs::new(NOW), "ann", "mg:knows", SECRET, 0.5);
+    let native =
+        || BeliefBuilder::new(grainstore::EpochMs::new(NOW), "ann", "mg:knows", SECRET, 0.5);
     other.session.put(native().build().unwrap()).unwrap();
     let id = native_export(&other).records.keys().next().unwrap().clone();
     // The id is purged before the store has the grain, and while it has it in no record.
@@ -113,7 +114,9 @@ fn a_purged_id_is_not_adopted() {
         let scope = PurgeScope::Records(vec![id.clone()]);
         alf::purge(&world.session, &scope, &options(), &Monitor::default()).unwrap();
         assert!(!native_export(&world).records.contains_key(&id));
-        assert!(all(&world).iter().all(|stored| stored.grain().unwrap().text("object") != Some(SECRET)));
+        assert!(
+            all(&world).iter().all(|stored| stored.grain().unwrap().text("object") != Some(SECRET))
+        );
         if round == 0 {
             world.session.put(native().build().unwrap()).unwrap();
             assert!(!native_export(&world).records.contains_key(&id));
@@ -167,10 +170,7 @@ fn files_with_what_a_record_said_before_go_too() {
     world.import_made(&made);
     world.import_made(&running(vec![with(secret(50), json!({"content": OTHER}))]));
     let done = purge(&world, &[50], &options()).unwrap();
-    assert_eq!(
-        done.raw_files_affected,
-        ["raw/openclaw/log.md", "raw/openclaw/memory/first.md"]
-    );
+    assert_eq!(done.raw_files_affected, ["raw/openclaw/log.md", "raw/openclaw/memory/first.md"]);
     let files = world.export().0.files;
     assert_eq!(files.into_keys().collect::<Vec<_>>(), ["raw/openclaw/other.md"]);
     assert_gone(&world);
@@ -195,8 +195,13 @@ fn files_that_spell_the_content_with_escapes_go_too() {
     }
     let world = World::new();
     let path = made.write(world.dir.path(), "in.alf");
-    let expected = ["artifacts/a.txt", "raw/r/all.json", "raw/r/nested.json", "raw/r/some.json",
-        "raw/r/twice.json"];
+    let expected = [
+        "artifacts/a.txt",
+        "raw/r/all.json",
+        "raw/r/nested.json",
+        "raw/r/some.json",
+        "raw/r/twice.json",
+    ];
     world.import(&path);
     assert_eq!(purge(&world, &[50], &options()).unwrap().raw_files_affected, expected);
     let (now, limits) = (world.session.now(), Limits::default());
@@ -215,8 +220,12 @@ fn a_record_that_agents_replaced_in_a_sealed_partition_is_superseded_in_the_arch
     let old = saying(&world, SECRET).address;
     world.session.supersede(&old, native.build().unwrap(), None).unwrap();
     let (after, _) = world.export();
-    assert_eq!(before.partitions["memory/partitions/2026-Q1.jsonl"], after.partitions["memory/partitions/2026-Q1.jsonl"]);
-    let change = after.records.values().find(|record| record["x_change_of"] == json!(id(1))).unwrap();
+    assert_eq!(
+        before.partitions["memory/partitions/2026-Q1.jsonl"],
+        after.partitions["memory/partitions/2026-Q1.jsonl"]
+    );
+    let change =
+        after.records.values().find(|record| record["x_change_of"] == json!(id(1))).unwrap();
     assert_eq!((&change["status"], &change["supersedes"]), (&json!("superseded"), &json!(id(1))));
     assert_eq!(world.export().0.records, after.records);
     assert!(!world.assembled("beliefs").contains("4929"), "{}", world.assembled("beliefs"));

@@ -49,8 +49,11 @@ pub fn apply_delta(
     let bundle = Bundle::open(path.as_ref(), options.limits, Kind::Delta)?;
     let mut survey = checked(&bundle, options, monitor)?;
     let _writing = agent::exclusive();
-    let agent = chosen(session, Some(bundle.agent_id()))
+    let mut agent = chosen(session, Some(bundle.agent_id()))
         .map_err(|error| error.in_entry(bundle.manifest_entry))?;
+    if options.allow_purged {
+        agent.documents = agent.documents.restoring();
+    }
     let sync = bundle.manifest.get("sync");
     let said = |name: &str| sync.and_then(|sync| sync.get(name)).and_then(Value::as_u64);
     let base = said("base_sequence").unwrap_or_default();

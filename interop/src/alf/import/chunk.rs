@@ -331,7 +331,9 @@ fn settle(session: &Session, one: &mut Waiting) -> (Result<()>, bool) {
 fn finish_record(agent: &Agent<'_>, one: &mut Waiting, changes: &mut Vec<RowChange>) -> Result<()> {
     one.grain.store_spilled(agent.session)?;
     let address = one.grain.address();
-    if one.record.status() == "deleted" {
+    let is_change = one.record.change_of.is_some();
+    // A change that says that its record is superseded is no memory itself.
+    if one.record.status() == "deleted" || (is_change && one.record.status() == "superseded") {
         retract(agent.session, &address)?;
     }
     let native = one.native.take();

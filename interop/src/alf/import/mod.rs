@@ -102,7 +102,10 @@ pub fn import(
     let bundle = Bundle::open(path.as_ref(), options.limits, Kind::Snapshot)?;
     let mut survey = checked(&bundle, options, monitor)?;
     let _writing = agent::exclusive();
-    let agent = Agent::new(session, bundle.agent_id());
+    let mut agent = Agent::new(session, bundle.agent_id());
+    if options.allow_purged {
+        agent.documents = agent.documents.restoring();
+    }
     let head = agent.sequence()?;
     let said = bundle.manifest.get("sync").and_then(|sync| sync.get("last_sequence"));
     let said = said.and_then(serde_json::Value::as_u64).unwrap_or_default();

@@ -103,9 +103,8 @@ fn each_record(
         let Some(entry) = bundle.archive.entry(&partition.file) else { continue };
         for line in bundle.lines(entry)? {
             let Ok(value) = line?.value else { continue };
-            let text = |name: &str| {
-                value.get(name).and_then(Value::as_str).map(str::to_ascii_lowercase)
-            };
+            let text =
+                |name: &str| value.get(name).and_then(Value::as_str).map(str::to_ascii_lowercase);
             if let Some(id) = text("id") {
                 each(place, id, text(CHANGE_OF), &value)?;
             }

@@ -203,7 +203,8 @@ impl<'a> ArchivePurge<'a> {
             for partition in &self.bundle.partitions {
                 let Some(entry) = archive.entry(&partition.file) else { continue };
                 each_line(archive.reader(entry)?, |line| {
-                    let content = line.value.as_ref().and_then(|value| value.get("content")?.as_str());
+                    let content =
+                        line.value.as_ref().and_then(|value| value.get("content")?.as_str());
                     if let Some(id) = line.id().filter(|id| !ids.contains(id))
                         && content.is_some_and(|content| finder.is_in_text(content))
                     {

@@ -79,10 +79,7 @@ pub(super) fn each_line(
             return Ok(());
         }
         if bytes.len() as u64 == most && bytes.last() != Some(&b'\n') {
-            return Err(Error::limit(format!(
-                "a line has {} bytes at most",
-                json::MAX_LINE_BYTES
-            )));
+            return Err(Error::limit(format!("a line has {} bytes at most", json::MAX_LINE_BYTES)));
         }
         let value = json::parse_within(bytes.trim_ascii(), MAX_LINE_MEMORY).ok();
         each(RecordLine { bytes, value })?;

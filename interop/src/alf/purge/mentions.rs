@@ -89,16 +89,20 @@ impl Finder {
     /// Returns `true` if a text has one of those that are looked for.
     pub(in super::super) fn is_in_text(&self, text: &str) -> bool {
         // Memory does not fail.
-        self.is_in(text.as_bytes()).unwrap_or_default()
+        self.search(text.as_bytes(), text.len()).unwrap_or_default()
     }
 
     /// Returns `true` if a file has one of them.
     ///
     /// # Errors
     /// Those of the source.
-    pub(in super::super) fn is_in(&self, mut source: impl Read) -> io::Result<bool> {
+    pub(in super::super) fn is_in(&self, source: impl Read) -> io::Result<bool> {
+        self.search(source, PIECE_BYTES)
+    }
+
+    fn search(&self, mut source: impl Read, piece_bytes: usize) -> io::Result<bool> {
         let mut layers: Vec<Layer> = (0..=DEPTH).map(Layer::of).collect();
-        let mut piece = vec![0; PIECE_BYTES];
+        let mut piece = vec![0; piece_bytes.clamp(1, PIECE_BYTES)];
         loop {
             let read = source.read(&mut piece)?;
             let mut bytes = piece.get(..read).unwrap_or_default().to_vec();
@@ -204,7 +208,12 @@ mod tests {
         let text = |number: usize| format!("{number:09}{}", "y".repeat(5_000));
         (0..3_000).for_each(|number| mentions.add(&text(number)));
         let mut turns = 0;
-        mentions.each_finder(|_| { turns += 1; Ok(()) }).unwrap();
+        mentions
+            .each_finder(|_| {
+                turns += 1;
+                Ok(())
+            })
+            .unwrap();
         assert!(turns >= 2, "{turns}");
         for number in [0, 1_500, 2_999] {
             assert!(is_in(&mentions, text(number).as_bytes()), "{number}");

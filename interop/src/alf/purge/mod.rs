@@ -1,14 +1,16 @@
 //! Purge (ALF 3.1.11, 6.4): what is purged is physically gone, and a record of the purge says so without repeating it.
 //!
 //! `report`: what is asked, and the audit record. `walk`: what the grains of a store are. `targets`: which of them go.
-//! `sought`, `mentions`, `unescape`: copies of what they say elsewhere. `store`: records of a store; `whole`: all of an
-//! agent. `lines`: files without some of their lines. `archive`: records of a file; `inventory`: what its manifest says
-//! then.
+//! `store`: records of a store, with `plan`, what changes beside them, and `copies`, where else it is what they said;
+//! `whole`: all of an agent. `sought`, `mentions`, `unescape`: how copies are found. `lines`: files without some of their
+//! lines. `archive`: records of a file; `inventory`: what its manifest says then.
 
 mod archive;
+mod copies;
 mod inventory;
 mod lines;
 mod mentions;
+mod plan;
 mod report;
 mod sought;
 mod store;

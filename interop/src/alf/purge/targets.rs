@@ -25,6 +25,8 @@ pub(super) struct Targets {
     pub(super) documents: BTreeMap<ContentAddress, String>,
     /// People whose grains are among them, as far as the rows show it.
     pub(super) users: BTreeSet<String>,
+    /// The person whom the purge is about, as their name may be written.
+    pub(super) asked_for: BTreeSet<String>,
 }
 
 /// A record that is to go.
@@ -42,11 +44,7 @@ impl Targets {
     ///
     /// # Errors
     /// Those of the store; `ERR_TIMEOUT`.
-    pub(super) fn of(
-        agent: &Agent<'_>,
-        scope: &PurgeScope,
-        monitor: &Monitor<'_>,
-    ) -> Result<Self> {
+    pub(super) fn of(agent: &Agent<'_>, scope: &PurgeScope, monitor: &Monitor<'_>) -> Result<Self> {
         let mut targets = Self::default();
         let theirs = match scope {
             PurgeScope::User(user) => targets.grains_of(agent, user, monitor)?,
@@ -75,8 +73,9 @@ impl Targets {
         monitor: &Monitor<'_>,
     ) -> Result<BTreeSet<ContentAddress>> {
         let mut theirs = BTreeSet::new();
-        self.users.extend([user.to_owned(), user.to_ascii_lowercase()]);
-        for user in &self.users {
+        self.asked_for = [user.to_owned(), user.to_ascii_lowercase()].into();
+        self.users.extend(self.asked_for.iter().cloned());
+        for user in &self.asked_for {
             match agent.session.subject_report(user) {
                 Ok(report) => theirs.extend(report.addresses),
                 // The walk below finds those that can be read.
@@ -120,7 +119,8 @@ impl Targets {
         changes.close(&mut asked);
         for id in asked {
             let target = self.records.entry(id.clone()).or_default();
-            target.created_ms = uuid_number(&id).and_then(|number| i64::try_from(number >> 80).ok());
+            target.created_ms =
+                uuid_number(&id).and_then(|number| i64::try_from(number >> 80).ok());
             match agent.row(&id) {
                 Ok(Some(row)) => {
                     let address = row.address.parse()?;

@@ -115,9 +115,9 @@ fn unicode(begun: &[u8]) -> Escape {
 /// The number of an escape with as many of its digits as there are; `None` if one is no digit.
 fn unit(escape: &[u8]) -> Option<u32> {
     let digits = escape.get(2..).unwrap_or_default().iter();
-    digits.map(|digit| char::from(*digit).to_digit(16)).try_fold(0, |number, digit| {
-        Some(number << 4 | digit?)
-    })
+    digits
+        .map(|digit| char::from(*digit).to_digit(16))
+        .try_fold(0, |number, digit| Some(number << 4 | digit?))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use grainstore::cal::{Query, Visibility};
 use grainstore::format::Value as Field;
-use grainstore::{ContentAddress, Grain, PageOptions, Session, SessionOptions};
+use grainstore::{ContentAddress, Grain, PageOptions, Session, SessionOptions, StoredGrain};
 
 use crate::alf::agent::Agent;
 use crate::alf::names::PROFILE;
@@ -48,28 +48,33 @@ pub(super) fn sort_of(agent: &Agent<'_>, address: &ContentAddress, grain: &Grain
     }
     match (said("id"), said("layer")) {
         (Some(id), _) => Sort::Record(id.to_ascii_lowercase()),
-        (None, Some(layer)) => {
-            Sort::Document(layer.to_owned(), said("item_id").map(str::to_owned))
-        }
+        (None, Some(layer)) => Sort::Document(layer.to_owned(), said("item_id").map(str::to_owned)),
         (None, None) => Sort::Other,
     }
 }
 
-/// Returns the record that a grain says, `None` for a document or another agent's; also for a grain that the session is
-/// not shown.
+/// Returns the record that a grain says, `None` for a grain that the session is not shown.
 ///
 /// # Errors
 /// Those of the store.
 pub(super) fn record_in(agent: &Agent<'_>, address: &ContentAddress) -> Result<Option<Value>> {
     let Ok(stored) = agent.session.inspect(address) else { return Ok(None) };
+    record_of_stored(agent, &stored).map(Some)
+}
+
+/// Returns the record that a grain says which was read.
+///
+/// # Errors
+/// Those of the store.
+pub(super) fn record_of_stored(agent: &Agent<'_>, stored: &StoredGrain) -> Result<Value> {
     let grain = stored.grain()?;
     if is_native(&grain) {
-        return view_of(agent.session, &agent.id, &stored).map(Some);
+        return view_of(agent.session, &agent.id, stored);
     }
     let fields = grain.fields().clone();
-    // What lies beside it may be lost: what the grain itself says is left.
-    let whole = whole_fields(agent.session, PROFILE, address, grain).unwrap_or(fields);
-    record_of(&whole).map(Some)
+    // What lies beside it may be lost, or hidden: what the grain itself says is left.
+    let whole = whole_fields(agent.session, PROFILE, &stored.address, grain).unwrap_or(fields);
+    record_of(&whole)
 }
 
 /// Calls `each` with every grain that the session is shown, of any state. In a store that is encrypted person by person

@@ -21,7 +21,8 @@ impl StorePurge<'_, '_> {
         self.check_documents(targets, report)?;
         let known = targets.records.values().filter(|target| target.is_known);
         report.records_removed = known.clone().count() as u64;
-        report.partitions_affected = known.filter_map(|target| target.created_ms).map(file_of).collect();
+        report.partitions_affected =
+            known.filter_map(|target| target.created_ms).map(file_of).collect();
         let keeps_files = report.documents_kept.iter().any(|name| is_of_files(name));
         if !keeps_files {
             report.raw_files_affected = self.agent.files()?.list().keys().cloned().collect();

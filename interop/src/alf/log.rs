@@ -91,15 +91,20 @@ impl Agent<'_> {
         })
     }
 
-    /// Takes the grains that are gone out of the log, and leaves what became of their records.
-    pub(super) fn forget_stored(&self, gone: &BTreeSet<ContentAddress>) -> Result<()> {
+    /// Takes the addresses of grains that are gone, and of all grains of some records, out of the log, and leaves what became
+    /// of their records.
+    pub(super) fn forget_stored(
+        &self,
+        is_whole: impl Fn(&str) -> bool,
+        gone: &BTreeSet<ContentAddress>,
+    ) -> Result<()> {
         let mut keys = Vec::new();
-        let is_gone = |address: &Option<String>| {
+        let is_gone = |LogEntry(_, id, address): &LogEntry| {
             let address = address.as_ref().and_then(|address| address.parse().ok());
-            address.is_some_and(|address| gone.contains(&address))
+            address.is_some_and(|address| is_whole(id) || gone.contains(&address))
         };
         self.rows.each_number(tables::LOG, 0, |key, entries: Vec<LogEntry>| {
-            if entries.iter().any(|LogEntry(_, _, address)| is_gone(address)) {
+            if entries.iter().any(is_gone) {
                 keys.push(key);
             }
             Ok(())
@@ -107,13 +112,27 @@ impl Agent<'_> {
         for key in keys {
             let found: Option<Vec<LogEntry>> = self.rows.get_number(tables::LOG, key)?;
             let mut entries = found.unwrap_or_default();
-            for LogEntry(_, _, address) in &mut entries {
-                if is_gone(address) {
-                    *address = None;
-                }
+            for entry in entries.iter_mut().filter(|entry| is_gone(entry)) {
+                entry.2 = None;
             }
             self.rows.write(vec![self.rows.put(tables::LOG, key, &entries, Owner::Store)?])?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_without_a_grain_are_as_they_always_were() {
+        let plain = LogEntry::plain(Change::Layer, "identity");
+        assert_eq!(serde_json::to_string(&plain).unwrap(), r#"["l","identity"]"#);
+        assert_eq!(serde_json::from_str::<LogEntry>(r#"["l","identity"]"#).unwrap(), plain);
+        let stored = LogEntry::stored(Change::Created, "an-id", &ContentAddress::of(b""));
+        let text = serde_json::to_string(&stored).unwrap();
+        assert!(text.starts_with(r#"["c","an-id","e3b0c442"#), "{text}");
+        assert_eq!(serde_json::from_str::<LogEntry>(&text).unwrap(), stored);
     }
 }

@@ -7,6 +7,7 @@
     reason = "a test stops at a surprise, says what it skips, and takes values as they are written"
 )]
 
+mod attack;
 mod delta;
 mod erased;
 mod examples;

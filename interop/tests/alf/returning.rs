@@ -228,3 +228,43 @@ fn a_file_tells_what_else_has_a_copy() {
     assert_eq!(done.records_with_copies, [id(60)]);
     assert_eq!(done.documents_with_copies, ["principals"]);
 }
+
+#[test]
+fn a_delta_of_before_brings_nothing_back() {
+    let [one, other] = [World::new(), World::new()];
+    let mut made = secretive();
+    one.import_made(&made);
+    let (_, report) = one.export();
+    other.import(&one.dir.path().join("out.alf"));
+    // The one learns more of the secret, and sends it when the other has forgotten it.
+    let second = made.partitions[1].1[0].clone();
+    made.partitions[1].1[0] = with(second, json!({"content": format!("once more: {SECRET}")}));
+    let made = made.file("raw/openclaw/more.md", SECRET.as_bytes());
+    one.import_made(&made);
+    let path = one.dir.path().join("a.alf-delta");
+    let since = DeltaOptions { since: report.sequence, ..DeltaOptions::default() };
+    let told = alf::export_delta(&one.session, &path, &since, &Monitor::default()).unwrap();
+    assert_eq!((told.as_ref().unwrap().created, told.unwrap().files), (1, 1));
+    purge(&other, &[2, 60], &options()).unwrap();
+    let done =
+        alf::apply_delta(&other.session, &path, &ImportOptions::default(), &Monitor::default());
+    let done = done.unwrap().import;
+    // The delta has a change of the record, and the file.
+    assert_eq!((done.records.failed, done.records.created), (1, 0), "{done:?}");
+    assert_eq!(done.withheld, ["raw/openclaw/more.md"]);
+    assert_gone(&other);
+}
+
+#[test]
+fn all_or_nothing_is_nothing_where_a_record_was_purged() {
+    let world = World::new();
+    let path = secretive().write(world.dir.path(), "before.alf");
+    world.import(&path);
+    purge(&world, &[2], &options()).unwrap();
+    let (before, _) = world.export();
+    let strict = ImportOptions { strict: true, ..ImportOptions::default() };
+    let error = alf::import(&world.session, &path, &strict, &Monitor::default()).unwrap_err();
+    assert_eq!(error.code(), "ERR_ERASED");
+    let (after, _) = world.export();
+    assert_eq!((after.records, after.files), (before.records, before.files));
+}

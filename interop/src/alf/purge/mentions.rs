@@ -109,7 +109,7 @@ impl Finder {
             for layer in &mut layers {
                 if let Some(unescaper) = &mut layer.unescaper {
                     bytes = match read {
-                        0 => unescaper.finish(bytes),
+                        0 => unescaper.finish(&bytes),
                         _ => unescaper.take(&bytes),
                     };
                 }

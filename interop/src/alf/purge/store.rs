@@ -125,6 +125,7 @@ impl StorePurge<'_, '_> {
             .extend(known.filter_map(|target| target.created_ms).map(file_of));
         report.raw_files_affected = plan.files.iter().cloned().collect();
         report.record_ids = Some(targets.records.keys().cloned().collect());
+        self.find_copies(&sought, targets, report)?;
         self.check_plan(&plan, report)?;
         if !self.options.dry_run {
             self.remember(targets, &plan)?;
@@ -132,7 +133,7 @@ impl StorePurge<'_, '_> {
             self.purge_files(plan)?;
             self.erase(targets)?;
         }
-        self.find_copies(&sought, targets, report)
+        Ok(())
     }
 
     /// Erases the grains, and takes them out of the rows and the log.
@@ -142,16 +143,20 @@ impl StorePurge<'_, '_> {
         let mut gone = BTreeSet::new();
         let mut rows = Vec::new();
         for (done, (id, grains)) in (0_u64..).zip(records.chain(&targets.former)) {
-            self.monitor.step(done, total)?;
+            // What has begun is not cancelled any more.
+            if let Some(progress) = self.monitor.progress {
+                progress(done, total);
+            }
             self.erase_grains(grains)?;
-            gone.extend(grains);
-            if targets.records.contains_key(id) {
+            if targets.former.contains_key(id) {
+                gone.extend(grains);
+            } else {
                 // It went with the grain; of a record whose grain is lost it is left.
                 rows.push(self.agent.rows.remove(tables::RECORDS, id.as_str()));
             }
         }
         rows.chunks(BATCH).try_for_each(|rows| self.agent.rows.write(rows.to_vec()))?;
-        self.agent.forget_stored(&gone)
+        self.agent.forget_stored(|id| targets.records.contains_key(id), &gone)
     }
 
     pub(super) fn erase_grains(&self, grains: &[ContentAddress]) -> Result<()> {

@@ -50,9 +50,9 @@ impl Targets {
             PurgeScope::User(user) => targets.grains_of(agent, user, monitor)?,
             _ => BTreeSet::new(),
         };
-        targets.from_rows(agent, scope, &theirs)?;
-        targets.from_log(agent, scope)?;
-        targets.from_grains(agent, scope, monitor)?;
+        targets.add_rows(agent, scope, &theirs)?;
+        targets.add_logged(agent, scope)?;
+        targets.add_grains(agent, scope, monitor)?;
         for target in targets.records.values_mut() {
             target.grains.sort_unstable();
             target.grains.dedup();
@@ -93,7 +93,7 @@ impl Targets {
     }
 
     /// The records that are asked for, and those that are changes of them, by their rows.
-    fn from_rows(
+    fn add_rows(
         &mut self,
         agent: &Agent<'_>,
         scope: &PurgeScope,
@@ -171,7 +171,7 @@ impl Targets {
     }
 
     /// The grains that the log tells of.
-    fn from_log(&mut self, agent: &Agent<'_>, scope: &PurgeScope) -> Result<()> {
+    fn add_logged(&mut self, agent: &Agent<'_>, scope: &PurgeScope) -> Result<()> {
         agent.each_stored(|id, address| {
             if *scope == PurgeScope::Agent {
                 self.records.entry(id.to_owned()).or_default().grains.push(address);
@@ -183,7 +183,7 @@ impl Targets {
     }
 
     /// The grains that say themselves that they are what is asked for.
-    fn from_grains(
+    fn add_grains(
         &mut self,
         agent: &Agent<'_>,
         scope: &PurgeScope,

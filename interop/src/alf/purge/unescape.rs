@@ -43,8 +43,8 @@ impl Unescaper {
     }
 
     /// Takes the last bytes, after which there are none.
-    pub(super) fn finish(&mut self, bytes: Vec<u8>) -> Vec<u8> {
-        let mut out = self.take(&bytes);
+    pub(super) fn finish(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut out = self.take(bytes);
         out.append(&mut self.begun);
         out
     }
@@ -136,12 +136,12 @@ mod tests {
             (r"\u00\u0041", r"\u00A"),
             (r"\\u0041", r"\u0041"),
         ] {
-            let whole = Unescaper::default().finish(text.as_bytes().to_vec());
+            let whole = Unescaper::default().finish(text.as_bytes());
             assert_eq!(String::from_utf8_lossy(&whole), expected, "{text}");
             let mut unescaper = Unescaper::default();
             let mut parts: Vec<u8> =
                 text.as_bytes().chunks(1).flat_map(|byte| unescaper.take(byte)).collect();
-            parts.extend(unescaper.finish(Vec::new()));
+            parts.extend(unescaper.finish(&[]));
             assert_eq!(parts, whole, "{text}");
         }
     }

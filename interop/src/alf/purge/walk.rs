@@ -106,12 +106,11 @@ fn pages(
     each: &mut impl FnMut(&ContentAddress, &Grain) -> Result<()>,
 ) -> Result<()> {
     let all = Query::default().seeing(Visibility::EVERYTHING);
-    let (mut cursor, mut done) = (None, 0_u64);
+    let mut cursor = None;
     loop {
-        monitor.step(done, 0)?;
+        monitor.step(0, 0)?;
         let page = session.query(&all, &PageOptions::first(PAGE).after(cursor))?;
         for found in &page.results {
-            done += 1;
             each(&found.content_address, &found.grain)?;
         }
         cursor = page.next_cursor;

@@ -239,7 +239,8 @@ fn a_delta_of_before_brings_nothing_back() {
     // The one learns more of the secret, and sends it when the other has forgotten it.
     let second = made.partitions[1].1[0].clone();
     made.partitions[1].1[0] = with(second, json!({"content": format!("once more: {SECRET}")}));
-    let made = made.file("raw/openclaw/more.md", SECRET.as_bytes());
+    let more = format!("once more: {SECRET}");
+    let made = made.file("raw/openclaw/more.md", more.as_bytes());
     one.import_made(&made);
     let path = one.dir.path().join("a.alf-delta");
     let since = DeltaOptions { since: report.sequence, ..DeltaOptions::default() };

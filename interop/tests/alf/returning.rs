@@ -28,6 +28,7 @@ fn files_and_sealed_bytes_of_before_do_not_come_again() {
         let options = ImportOptions { mode, ..ImportOptions::default() };
         let again = world.import_with(&path, &options);
         assert_eq!(again.records.failed, 3);
+        assert_gone(&world);
         assert_eq!(
             again.withheld,
             [

@@ -3,15 +3,20 @@
 //! A document is named by its layer, and an item of one by its id too. Its value is in `<prefix>:json`, in ASCII, so
 //! that no normal form of text changes it. A row leads to the newest version.
 
+mod trial;
+
 use grainstore::format::{Map, Sensitivity, Value};
 use grainstore::{
-    ContentAddress, EpochMs, EraseOptions, Owner, Pending, RowChange, Session, VerificationStatus,
+    ContentAddress, EpochMs, EraseOptions, ErrorKind, Owner, Pending, RowChange, Session,
+    VerificationStatus,
 };
 use serde::{Deserialize, Serialize};
 
 use super::{NewGrain, Profile, Rows, whole_fields};
 use crate::error::{Error, Result};
 use crate::json;
+
+pub(crate) use trial::RefusedReplacement;
 
 /// The table of rows that lead to the newest version of each document.
 const HEADS: u8 = 240;
@@ -27,10 +32,12 @@ pub(crate) struct Documents<'s> {
     profile: Profile,
     owner: String,
     rows: Rows<'s>,
+    /// True to write what was erased before again.
+    restores: bool,
 }
 
 /// A document to write.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Document {
     pub(crate) layer: &'static str,
     /// The id of an item, `None` for a document.
@@ -69,7 +76,12 @@ struct Head {
 impl<'s> Documents<'s> {
     pub(crate) fn new(session: &'s Session, profile: Profile, owner: &str) -> Self {
         let rows = Rows::new(session, profile.application(owner));
-        Self { session, profile, owner: owner.to_owned(), rows }
+        Self { session, profile, owner: owner.to_owned(), rows, restores: false }
+    }
+
+    /// The same documents; what was erased before may be written again, as another grain.
+    pub(crate) fn restoring(self) -> Self {
+        Self { restores: true, ..self }
     }
 
     pub(crate) fn session(&self) -> &'s Session {
@@ -138,12 +150,12 @@ impl<'s> Documents<'s> {
                     written.push(Written::Same);
                 }
                 Some(kept) => {
-                    let new = self.grain_of(document, Some(&kept.address))?;
+                    let new = self.new_grain_of(document, Some(&kept.address))?;
                     replaced.push((kept.address, new, key));
                     written.push(Written::Replaced);
                 }
                 None => {
-                    created.push((self.grain_of(document, None)?, key));
+                    created.push((self.new_grain_of(document, None)?, key));
                     written.push(Written::Created);
                 }
             }
@@ -221,6 +233,22 @@ impl<'s> Documents<'s> {
     fn head_row(&self, key: &str, address: &ContentAddress) -> Result<RowChange> {
         let head = Head { address: address.to_string() };
         self.rows.put(HEADS, key, &head, Owner::Grain(*address))
+    }
+
+    /// The grain of a document: of one that was erased and is written again, another one.
+    fn new_grain_of(&self, document: Document, old: Option<&ContentAddress>) -> Result<NewGrain> {
+        let new = self.grain_of(document.clone(), old)?;
+        let found = self.session.inspect(&new.address());
+        if !self.restores || found.err().map(|error| error.kind()) != Some(ErrorKind::Erased) {
+            return Ok(new);
+        }
+        let mut document = document;
+        let context = document.fields.entry("context".to_owned());
+        if let Value::Map(context) = context.or_insert_with(|| Value::Map(Map::new())) {
+            let now = self.session.now().get();
+            context.insert(self.profile.key("restored_at"), Value::from(now));
+        }
+        self.grain_of(document, old)
     }
 
     fn grain_of(&self, document: Document, old: Option<&ContentAddress>) -> Result<NewGrain> {

@@ -7,13 +7,17 @@
     reason = "a test stops at a surprise, says what it skips, and takes values as they are written"
 )]
 
+mod attack;
 mod delta;
+mod erased;
 mod examples;
+mod hidden;
 mod hostile;
 mod kit;
 mod locks;
 mod native;
 mod purge;
+mod returning;
 mod round_trip;
 mod scale;
 mod schemas;

@@ -8,6 +8,7 @@ use grainstore::format::Map;
 use grainstore::{ContentAddress, ErrorKind, Pending, RowChange, Session, VerificationStatus};
 
 use crate::alf::agent::{Agent, Change, RecordRow};
+use crate::alf::log::LogEntry;
 use crate::alf::names::{PROFILE, tables};
 use crate::alf::record::{Record, sensitivity_of, status_of};
 use crate::error::{Error, Result};
@@ -134,14 +135,15 @@ impl Chunk {
             let result = result.and_then(|()| finish_record(agent, &mut one, &mut changes));
             let (change, created_ms) = (one.counted, one.record.created_ms);
             let outcome = Outcome { change, created_ms, at: one.at, result, lost_place };
-            done.push(Done { outcome, changes, entry: (one.change, one.record.id) });
+            let entry = LogEntry::stored(one.change, &one.record.id, &one.grain.address());
+            done.push(Done { outcome, changes, entry });
         }
         for one in rows {
             let mut changes = Vec::new();
             let result = finish_row(agent, &one).map(|row| changes.push(row));
             let (change, created_ms) = (one.change, one.row.created_ms);
             let outcome = Outcome { change, created_ms, at: one.at, result, lost_place: false };
-            done.push(Done { outcome, changes, entry: (one.change, one.id) });
+            done.push(Done { outcome, changes, entry: LogEntry::plain(one.change, &one.id) });
         }
         write_rows(agent, &mut done, &log, place)?;
         Ok(done.into_iter().map(|one| one.outcome).collect())
@@ -161,7 +163,7 @@ struct Done {
     outcome: Outcome,
     changes: Vec<RowChange>,
     /// What the log says of it.
-    entry: (Change, String),
+    entry: LogEntry,
 }
 
 /// Writes the rows of records, and the log. Those of a grain under hold are left as they are.
@@ -173,7 +175,8 @@ fn write_rows(
 ) -> Result<()> {
     for _ in 0..=done.len() {
         let (mut changes, mut owners) = (Vec::new(), Vec::new());
-        let mut entries = log.to_vec();
+        let mut entries: Vec<LogEntry> =
+            log.iter().map(|(change, name)| LogEntry::plain(*change, name)).collect();
         for (number, one) in done.iter().enumerate() {
             if one.outcome.result.is_ok() {
                 entries.push(one.entry.clone());
@@ -328,7 +331,9 @@ fn settle(session: &Session, one: &mut Waiting) -> (Result<()>, bool) {
 fn finish_record(agent: &Agent<'_>, one: &mut Waiting, changes: &mut Vec<RowChange>) -> Result<()> {
     one.grain.store_spilled(agent.session)?;
     let address = one.grain.address();
-    if one.record.status() == "deleted" {
+    let is_change = one.record.change_of.is_some();
+    // A change that says that its record is superseded is no memory itself.
+    if one.record.status() == "deleted" || (is_change && one.record.status() == "superseded") {
         retract(agent.session, &address)?;
     }
     let native = one.native.take();

@@ -6,7 +6,7 @@ use grainstore::EpochMs;
 use grainstore::format::{Map as Fields, Sensitivity, Value as Field};
 
 use super::report::LayerCounts;
-use super::{ImportMode, ImportOptions, ImportReport};
+use super::{ImportMode, ImportOptions, ImportReport, Withheld};
 use crate::alf::agent::{Agent, Change};
 use crate::alf::bundle::{Bundle, Kind};
 use crate::alf::issue::Place;
@@ -49,7 +49,7 @@ pub(in super::super) fn import_layers(
     if let Some(manifest) = bundle.manifest.get(MANIFEST_MEMBER) {
         import.manifest(manifest.clone(), ImportMode::Mirror, &mut changed)?;
     }
-    let counts = import.files(bundle, &mut changed)?;
+    let counts = import.files(bundle, &survey.withheld, &mut changed)?;
     if counts != LayerCounts::default() {
         report.layers.insert(FILES_LAYER, counts);
     }
@@ -210,11 +210,16 @@ impl LayerImport<'_, '_> {
         kept_document((&self.agent.id, self.at), (layer, kept_as), item, value)
     }
 
-    fn files(&self, bundle: &Bundle, changed: &mut Vec<(Change, String)>) -> Result<LayerCounts> {
+    fn files(
+        &self,
+        bundle: &Bundle,
+        withheld: &Withheld,
+        changed: &mut Vec<(Change, String)>,
+    ) -> Result<LayerCounts> {
         let mut counts = LayerCounts::default();
         let mut files: Files<'_> = self.agent.files()?;
         let names: BTreeSet<&str> = bundle.files().collect();
-        for name in &names {
+        for name in names.iter().filter(|name| !withheld.files.contains(**name)) {
             let Some(entry) = bundle.archive.entry(name) else { continue };
             let is_known = files.get(name).is_some();
             let is_new = match self.options.dry_run {

@@ -209,8 +209,11 @@ impl<'a, 's> Importer<'a, 's> {
         if is_changed || self.chunk.has(record.number) {
             self.flush(report)?;
         }
-        if self.has_purged && !self.options.allow_purged && self.agent.is_purged(&record.id)? {
-            report.fail(&at.place, &purged_error());
+        if survey.withheld.records.contains(&record.number) {
+            match operation {
+                Operation::Delete => report.warn(&at.place, "it was purged from this store"),
+                _ => report.fail(&at.place, &purged_error()),
+            }
             return Ok(());
         }
         // Of a new agent the store has only what the archive has twice.

@@ -8,7 +8,9 @@ use serde::Serialize;
 use crate::alf::agent;
 use crate::alf::bundle::{Bundle, Kind};
 use crate::alf::export::chosen;
-use crate::alf::import::{ImportOptions, ImportReport, Importer, checked, import_layers};
+use crate::alf::import::{
+    ImportOptions, ImportReport, Importer, checked, import_layers, planned_layers,
+};
 use crate::alf::issue::Place;
 use crate::alf::names::tables;
 use crate::error::{Error, Result};
@@ -80,9 +82,9 @@ pub fn apply_delta(
     }
     let sequence = agent.sequence()?.saturating_add(1).max(new);
     let mut importer = Importer::new(&agent, options, sequence)?;
-    let changed = import_layers(&agent, &bundle, &survey, options, &mut report.import)?;
+    importer.note(planned_layers(&agent, &bundle, &survey, options)?, &mut report.import)?;
+    import_layers(&agent, &bundle, &survey, options, &mut report.import)?;
     importer.know_principals(&survey)?;
-    importer.log(changed);
     importer.run(&bundle, &survey, &mut report.import, monitor)?;
     importer.finish(&mut report.import)?;
     if !options.dry_run {

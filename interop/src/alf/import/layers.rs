@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use data_encoding::HEXLOWER;
 use grainstore::EpochMs;
 use grainstore::format::{Map as Fields, Sensitivity, Value as Field};
 
@@ -11,16 +12,29 @@ use crate::alf::agent::{Agent, Change};
 use crate::alf::bundle::{Bundle, Kind};
 use crate::alf::issue::Place;
 use crate::alf::names::{
-    ATTACHMENTS, CREDENTIALS, FILES_LAYER, IDENTITY, Layer, MANIFEST_LAYER, MANIFEST_MEMBER,
-    PRINCIPALS, namespace_of,
+    CREDENTIALS, FILES_LAYER, IDENTITY, LAYERS, Layer, MANIFEST_LAYER, MANIFEST_MEMBER, PRINCIPALS,
+    namespace_of,
 };
-use crate::alf::survey::Survey;
+use crate::alf::survey::{Survey, UNLISTED};
 use crate::error::Result;
-use crate::json::{Value, equal};
+use crate::json::{self, Value, equal};
 use crate::kept::{Document, Files, Written, clamped, joined, milliseconds, split};
 
 /// Reason of what is taken back.
 const ABSENT: &str = "alf: not in the archive";
+
+/// Returns which layers and files an archive changes. It is written down before they are, so that a later delta has them
+/// also where their import was interrupted.
+pub(in super::super) fn planned_layers(
+    agent: &Agent<'_>,
+    bundle: &Bundle,
+    survey: &Survey,
+    options: &ImportOptions,
+) -> Result<Vec<(Change, String)>> {
+    let dry = ImportOptions { dry_run: true, ..options.clone() };
+    let mut report = ImportReport::new(&agent.id, true, &Survey::default());
+    import_layers(agent, bundle, survey, &dry, &mut report)
+}
 
 /// Writes the documents and files of an archive, and returns which layers and files changed.
 pub(in super::super) fn import_layers(
@@ -33,6 +47,9 @@ pub(in super::super) fn import_layers(
     let at = bundle.manifest.get("created_at").and_then(Value::as_str).and_then(milliseconds);
     let import = LayerImport { agent, options, at: clamped(at.unwrap_or_default()) };
     let mut changed = Vec::new();
+    for layer in bundle.removed_layers() {
+        import.take_back_layer(layer, report, &mut changed)?;
+    }
     for (layer, document) in &survey.documents {
         let counts = import.document(*layer, document.clone(), bundle, report)?;
         if counts.changes() > 0 {
@@ -49,7 +66,10 @@ pub(in super::super) fn import_layers(
     if let Some(manifest) = bundle.manifest.get(MANIFEST_MEMBER) {
         import.manifest(manifest.clone(), ImportMode::Mirror, &mut changed)?;
     }
-    let counts = import.files(bundle, &mut changed)?;
+    for name in bundle.unlisted() {
+        report.warn(&Place::entry(name), UNLISTED);
+    }
+    let counts = import.files(bundle, survey, &mut changed)?;
     if counts != LayerCounts::default() {
         report.layers.insert(FILES_LAYER, counts);
     }
@@ -154,22 +174,31 @@ impl LayerImport<'_, '_> {
         report: &mut ImportReport,
         changed: &mut Vec<(Change, String)>,
     ) -> Result<()> {
-        for layer in [IDENTITY, PRINCIPALS, CREDENTIALS, ATTACHMENTS] {
-            let is_there = survey.documents.iter().any(|(of, _)| *of == layer);
-            let Some(old) = self.agent.documents.read(layer.name, None)? else { continue };
-            if is_there {
-                continue;
+        for layer in LAYERS {
+            if !survey.documents.iter().any(|(of, _)| *of == layer) {
+                self.take_back_layer(layer, report, changed)?;
             }
-            let mut counts = LayerCounts { removed: 1, ..LayerCounts::default() };
-            if let Some((item_layer, list)) = layer.items {
-                self.take_back(item_layer, list, &old.value, &Value::Null, &mut counts)?;
-            }
-            if !self.options.dry_run {
-                self.agent.documents.retract(layer.name, None, ABSENT)?;
-            }
-            report.layers.insert(layer.name, counts);
-            changed.push((Change::Layer, layer.name.to_owned()));
         }
+        Ok(())
+    }
+
+    /// Takes back a layer as a whole.
+    fn take_back_layer(
+        &self,
+        layer: Layer,
+        report: &mut ImportReport,
+        changed: &mut Vec<(Change, String)>,
+    ) -> Result<()> {
+        let Some(old) = self.agent.documents.read(layer.name, None)? else { return Ok(()) };
+        let mut counts = LayerCounts { removed: 1, ..LayerCounts::default() };
+        if let Some((item_layer, list)) = layer.items {
+            self.take_back(item_layer, list, &old.value, &Value::Null, &mut counts)?;
+        }
+        if !self.options.dry_run {
+            self.agent.documents.retract(layer.name, None, ABSENT)?;
+        }
+        report.layers.insert(layer.name, counts);
+        changed.push((Change::Layer, layer.name.to_owned()));
         Ok(())
     }
 
@@ -210,31 +239,38 @@ impl LayerImport<'_, '_> {
         kept_document((&self.agent.id, self.at), (layer, kept_as), item, value)
     }
 
-    fn files(&self, bundle: &Bundle, changed: &mut Vec<(Change, String)>) -> Result<LayerCounts> {
+    fn files(
+        &self,
+        bundle: &Bundle,
+        survey: &Survey,
+        changed: &mut Vec<(Change, String)>,
+    ) -> Result<LayerCounts> {
         let mut counts = LayerCounts::default();
         let mut files: Files<'_> = self.agent.files()?;
-        let names: BTreeSet<&str> = bundle.files().collect();
+        let names: BTreeSet<&str> = bundle.kept_files().collect();
         for name in &names {
             let Some(entry) = bundle.archive.entry(name) else { continue };
-            let is_known = files.get(name).is_some();
-            let is_new = match self.options.dry_run {
-                true => !is_known,
-                false => files.put(name, bundle.archive.reader(entry)?)?,
-            };
-            if is_new {
-                changed.push((Change::File, (*name).to_owned()));
+            let known = files.get(name).map(|kept| (kept.sha256.clone(), kept.size));
+            let found = survey.hashes.get(*name);
+            let found = found.map(|(hash, size)| (HEXLOWER.encode(hash), *size));
+            if known.is_some() && known == found {
+                counts.unchanged += 1;
+                continue;
             }
-            match (is_new, is_known) {
-                (false, _) => counts.unchanged += 1,
-                (true, true) => counts.replaced += 1,
-                (true, false) => counts.created += 1,
+            if !self.options.dry_run {
+                files.put(name, bundle.archive.reader(entry)?)?;
+            }
+            changed.push((Change::File, (*name).to_owned()));
+            match known {
+                Some(_) => counts.replaced += 1,
+                None => counts.created += 1,
             }
         }
         let is_mirror = self.options.mode == ImportMode::Mirror && bundle.kind == Kind::Snapshot;
         let removed = bundle.removed_files();
         let absent = files.list().keys().filter(|name| {
             let is_absent = !names.contains(name.as_str());
-            is_absent && (is_mirror || removed.contains(&name.as_str()))
+            is_absent && (is_mirror || removed.contains(name.as_str()))
         });
         for name in absent.cloned().collect::<Vec<_>>() {
             counts.removed += 1;
@@ -346,23 +382,30 @@ fn time_of(value: &Value) -> Option<EpochMs> {
     said("updated_at").or_else(|| said("created_at"))
 }
 
-fn ids_of(shell: &Value, list: &str) -> Vec<String> {
+fn ids_of(shell: &Value, list: &str) -> BTreeSet<String> {
     let items = shell.get(list).and_then(Value::as_array).into_iter().flatten();
-    items.filter_map(|item| Some(item.get("id")?.as_str()?.to_owned())).collect()
+    items.filter_map(|item| Some(id_of(item)?.to_owned())).collect()
+}
+
+fn id_of(item: &Value) -> Option<&str> {
+    item.get("id").and_then(Value::as_str)
 }
 
 /// Adds to a document the items and members of a newer one.
 fn merged(old: Value, new: Value, list: &str) -> Value {
     let known = ids_of(&old, list);
+    let mut texts: BTreeSet<String> = match old.get(list).and_then(Value::as_array) {
+        Some(items) => items.iter().filter(|item| id_of(item).is_none()).map(json::line).collect(),
+        None => BTreeSet::new(),
+    };
     let (Value::Object(mut members), Value::Object(newer)) = (old, new) else { return Value::Null };
     for (name, value) in newer {
         match (name == list, value, members.get_mut(&name)) {
             (true, Value::Array(items), Some(Value::Array(all))) => {
                 for item in items {
-                    let id = item.get("id").and_then(Value::as_str);
-                    let is_there = match id {
-                        Some(id) => known.iter().any(|known| known == id),
-                        None => all.iter().any(|old| equal(old, &item)),
+                    let is_there = match id_of(&item) {
+                        Some(id) => known.contains(id),
+                        None => !texts.insert(json::line(&item)),
                     };
                     if !is_there {
                         all.push(item);

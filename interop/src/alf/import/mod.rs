@@ -1,11 +1,13 @@
 //! Import (ALF 6.2): the whole archive is checked before anything is written; then documents, files and records are.
 //!
-//! `report`: what came of it. `layers`: documents and files. `records`: the lines. `known`: new records, changed
-//! ones. `chunk`: records that are written together. `follow`: what the store itself did to records since. `sealed`:
-//! partitions whose bytes must not change.
+//! `report`: what came of it. `layers`: documents and files. `records`: the lines. `deferred`: those that wait for later
+//! ones. `known`: new records, changed ones. `chunk`: records that are written together, `grains`: their grains.
+//! `follow`: what the store itself did to records since. `sealed`: partitions whose bytes must not change.
 
 mod chunk;
+mod deferred;
 mod follow;
+mod grains;
 mod known;
 mod layers;
 mod records;
@@ -26,7 +28,7 @@ use crate::monitor::Monitor;
 use crate::transfer;
 
 pub(super) use follow::follow_store;
-pub(super) use layers::{import_layers, kept_document, whole_document};
+pub(super) use layers::{import_layers, kept_document, planned_layers, whole_document};
 pub(super) use records::Importer;
 pub use report::{ImportReport, LayerCounts, RecordCounts};
 pub(super) use sealed::{SealedRow, hash_of_ids};
@@ -107,9 +109,9 @@ pub fn import(
     let sequence = if head == 0 { said.max(1) } else { head.saturating_add(1) };
     let mut report = ImportReport::new(&agent.id, options.dry_run, &survey);
     let mut importer = Importer::new(&agent, options, sequence)?;
-    let layers = import_layers(&agent, &bundle, &survey, options, &mut report)?;
+    importer.note(planned_layers(&agent, &bundle, &survey, options)?, &mut report)?;
+    import_layers(&agent, &bundle, &survey, options, &mut report)?;
     importer.know_principals(&survey)?;
-    importer.log(layers);
     importer.run(&bundle, &survey, &mut report, monitor)?;
     if options.mode == ImportMode::Mirror {
         importer.delete_absent(&survey, &mut report)?;

@@ -7,12 +7,14 @@
     reason = "a test stops at a surprise, says what it skips, and takes values as they are written"
 )]
 
+mod again;
 mod delta;
 mod examples;
 mod hostile;
 mod kit;
 mod locks;
 mod native;
+mod order;
 mod purge;
 mod round_trip;
 mod scale;

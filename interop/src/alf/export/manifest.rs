@@ -1,5 +1,7 @@
 //! The manifest of an archive: what the store knows of it, with counts and checksums as they are now.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use super::NewEntry;
@@ -84,18 +86,17 @@ impl Snapshot<'_, '_> {
 
     /// Adds the runtimes under `raw/` to those that are named.
     fn describe_raw_sources(&self, manifest: &mut Object) {
-        let found: std::collections::BTreeSet<&str> =
+        let mut found: BTreeSet<&str> =
             self.files.list().keys().filter_map(|name| raw_runtime(name)).collect();
         if found.is_empty() && !manifest.contains_key("raw_sources") {
             return;
         }
         let sources = manifest.entry("raw_sources").or_insert_with(|| json!([]));
         if let Value::Array(sources) = sources {
-            for runtime in found {
-                if !sources.iter().any(|source| source.as_str() == Some(runtime)) {
-                    sources.push(Value::from(runtime));
-                }
+            for source in sources.iter().filter_map(Value::as_str) {
+                found.remove(source);
             }
+            sources.extend(found.into_iter().map(Value::from));
         }
     }
 }

@@ -8,6 +8,7 @@ mod entry;
 mod manifest;
 mod partitions;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use grainstore::{Owner, Session};
@@ -24,6 +25,7 @@ use crate::kept::{Files, clamped};
 use crate::monitor::Monitor;
 use crate::transfer;
 
+use entry::Part;
 pub(super) use entry::{Content, NewEntry, write_entries};
 pub(super) use manifest::{described, update, with_checksum};
 use partitions::Partitions;
@@ -224,10 +226,14 @@ fn remember(
     written: &[NewEntry<'_>],
 ) -> Result<()> {
     let mut rows = Vec::new();
+    let parts = written.iter().filter_map(|entry| match &entry.content {
+        Content::Spooled(part) => Some((entry.name.as_str(), part)),
+        _ => None,
+    });
+    let parts: BTreeMap<&str, &Part> = parts.collect();
     for partition in partitions.new_sealed() {
-        let entry = written.iter().find(|entry| entry.name == partition.file);
-        let Some(Content::Temporary(file)) = entry.map(|entry| &entry.content) else { continue };
-        sealed.put(&partition.label, entry::from_start(file)?)?;
+        let Some(part) = parts.get(partition.file.as_str()) else { continue };
+        sealed.put(&partition.label, part.reader()?)?;
         if let Some(kept) = sealed.get(&partition.label) {
             let row = SealedRow { file: kept.sha256.clone(), ids: partition.ids.clone() };
             let key = partition.label.as_str();

@@ -12,6 +12,7 @@ mod delta;
 mod examples;
 mod hostile;
 mod kit;
+mod links;
 mod locks;
 mod native;
 mod order;

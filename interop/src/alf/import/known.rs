@@ -13,8 +13,8 @@ use crate::alf::names::{PROFILE, tables};
 use crate::alf::native::{Carried, carried, without_grain};
 use crate::alf::partition::labels_of;
 use crate::alf::record::{
-    Record, digest_of, fields_of, grain_type_of, joined_record, sensitivity_of, status_of,
-    uuid_number,
+    Record, cross_links, digest_of, fields_of, grain_type_of, joined_record, sensitivity_of,
+    status_of, uuid_number,
 };
 use crate::alf::survey::Survey;
 use crate::alf::vectors::references;
@@ -223,6 +223,10 @@ impl Importer<'_, '_> {
         let restored = self.is_restored(record)?;
         if let Some(references) = references(&record.id, record.changing.get("embeddings")) {
             fields.insert("embedding_refs".to_owned(), references);
+        }
+        let own = |id: &str| Ok(self.newest_of(id)?.map(|(address, _)| address));
+        if let Some(links) = cross_links(&record.rest, own)? {
+            fields.insert("related_to".to_owned(), links);
         }
         if restored {
             // Another grain than the one that was erased.

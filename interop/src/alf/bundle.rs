@@ -6,7 +6,7 @@ use std::path::Path;
 use super::issue::{Issues, Place};
 use super::names::{
     DELTA_ENTRY, DELTA_MANIFEST_ENTRY, EMBEDDINGS_FOLDER, INDEX_ENTRY, LAYERS, LAYERS_REMOVED,
-    Layer, MAJOR, MANIFEST_ENTRY,
+    Layer, MAJOR, MANIFEST_ENTRY, OF_USER_MEMBER,
 };
 use super::schema;
 use crate::archive::{Archive, Entry, EntryReader, Limits};
@@ -124,6 +124,11 @@ impl Bundle {
     pub(super) fn agent(&self, name: &str) -> &str {
         let agent = self.manifest.get("agent");
         agent.and_then(|agent| agent.get(name)).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Returns `true` for an archive of one person alone.
+    pub(super) fn is_of_user(&self) -> bool {
+        self.manifest.get(OF_USER_MEMBER).is_some()
     }
 
     /// The layers: of a snapshot all, of a delta those that changed.

@@ -61,6 +61,8 @@ pub(super) static LAYERS: [Layer; 4] = [IDENTITY, PRINCIPALS, CREDENTIALS, ATTAC
 pub(super) const MANIFEST_LAYER: &str = "manifest";
 /// The member of a delta with what the manifest of the agent says now.
 pub(super) const MANIFEST_MEMBER: &str = "x_manifest";
+/// The member of a manifest that says of which person alone the archive is.
+pub(super) const OF_USER_MEMBER: &str = "x_of_user";
 /// The member of the changes of a delta with the layers that went as a whole.
 pub(super) const LAYERS_REMOVED: &str = "layers_removed";
 /// The layer that lists files: raw sources, artifacts, entries that are not known.

@@ -75,7 +75,7 @@ fn a_document_that_was_taken_back_and_comes_again_is_there() {
 }
 
 /// An archive without its number.
-fn normal(mut read: Read) -> Read {
+pub(crate) fn normal(mut read: Read) -> Read {
     read.manifest["sync"] = json!({});
     read
 }

@@ -16,6 +16,7 @@ mod links;
 mod locks;
 mod native;
 mod order;
+mod person;
 mod purge;
 mod round_trip;
 mod scale;

@@ -55,11 +55,12 @@ pub(super) struct Partition<'s> {
 type Key = (i64, u128);
 
 impl<'s> Partitions<'s> {
-    /// Writes the records of an agent into partitions, but for those whose bytes are kept.
+    /// Writes the records of an agent, all or those with these numbers, into partitions, but for those whose bytes are
+    /// kept.
     pub(super) fn of(
         agent: &Agent<'s>,
-        sealed: &Files<'s>,
-        granularity: Granularity,
+        (sealed, granularity): (&Files<'s>, Granularity),
+        only: Option<&BTreeSet<u128>>,
         monitor: &Monitor<'_>,
     ) -> Result<Self> {
         let now = agent.session.now();
@@ -69,15 +70,20 @@ impl<'s> Partitions<'s> {
         agent.rows.each(tables::RECORDS, |id, row: RecordRow| {
             // What is dated after now is in the partition of now.
             let span = Span::of(EpochMs::new(row.created_ms), granularity).min(running);
+            let number = uuid_number(id);
+            if only.is_some_and(|only| number.is_none_or(|number| !only.contains(&number))) {
+                return Ok(());
+            }
             has_embeddings |= row.has_embeddings;
             total += 1;
-            if let Some(number) = uuid_number(id) {
+            if let Some(number) = number {
                 keys.entry(span).or_default().push((row.created_ms, number));
             }
             Ok(())
         })?;
         let mut made = Self { list: Vec::new(), omitted: 0, has_embeddings, granularity };
         let mut spool = Spool::new()?;
+        let sealed = Some(sealed).filter(|_| only.is_none());
         let mut progress = Progress { monitor, done: 0, total };
         for (span, mut keys) in keys {
             keys.sort_unstable();
@@ -92,7 +98,7 @@ impl<'s> Partitions<'s> {
     fn partition(
         &mut self,
         agent: &Agent<'s>,
-        sealed: &Files<'s>,
+        sealed: Option<&Files<'s>>,
         (span, keys, now): (Span, &[Key], EpochMs),
         spool: &mut Spool,
         progress: &mut Progress<'_>,
@@ -101,12 +107,15 @@ impl<'s> Partitions<'s> {
         let file = format!("{PARTITIONS_FOLDER}{label}.jsonl");
         let mut numbers: Vec<u128> = keys.iter().map(|(_, number)| *number).collect();
         let ids = hash_of_ids(&mut numbers);
-        let known: Option<SealedRow> = match is_over {
+        let known: Option<SealedRow> = match is_over && sealed.is_some() {
             true => agent.rows.get(tables::SEALED, &label)?,
             false => None,
         };
         let is_same = known.as_ref().is_some_and(|known| known.ids == ids);
-        if is_same && let Some(entry) = NewEntry::file(&file, sealed, &label)? {
+        if is_same
+            && let Some(sealed) = sealed
+            && let Some(entry) = NewEntry::file(&file, sealed, &label)?
+        {
             progress.step(keys.len() as u64)?;
             return Ok(Some(Partition {
                 label,

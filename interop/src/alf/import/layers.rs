@@ -12,8 +12,8 @@ use crate::alf::agent::{Agent, Change};
 use crate::alf::bundle::{Bundle, Kind};
 use crate::alf::issue::Place;
 use crate::alf::names::{
-    CREDENTIALS, FILES_LAYER, IDENTITY, LAYERS, Layer, MANIFEST_LAYER, MANIFEST_MEMBER, PRINCIPALS,
-    namespace_of,
+    CREDENTIALS, FILES_LAYER, IDENTITY, LAYERS, Layer, MANIFEST_LAYER, MANIFEST_MEMBER,
+    OF_USER_MEMBER, PRINCIPALS, namespace_of,
 };
 use crate::alf::survey::{Survey, UNLISTED};
 use crate::error::Result;
@@ -58,7 +58,7 @@ pub(in super::super) fn import_layers(
         report.layers.insert(layer.name, counts);
     }
     if bundle.kind == Kind::Snapshot {
-        import.manifest(bundle.manifest.clone(), options.mode, &mut changed)?;
+        import.own_manifest(bundle, &mut changed)?;
         if options.mode == ImportMode::Mirror {
             import.take_back_absent(survey, report, &mut changed)?;
         }
@@ -200,6 +200,20 @@ impl LayerImport<'_, '_> {
         report.layers.insert(layer.name, counts);
         changed.push((Change::Layer, layer.name.to_owned()));
         Ok(())
+    }
+
+    /// Keeps the manifest of an archive. That of one of a single person is kept where there is none.
+    fn own_manifest(&self, bundle: &Bundle, changed: &mut Vec<(Change, String)>) -> Result<()> {
+        let mut manifest = bundle.manifest.clone();
+        if bundle.is_of_user() {
+            if self.agent.documents.read(MANIFEST_LAYER, None)?.is_some() {
+                return Ok(());
+            }
+            if let Value::Object(members) = &mut manifest {
+                members.remove(OF_USER_MEMBER);
+            }
+        }
+        self.manifest(manifest, self.options.mode, changed)
     }
 
     /// Keeps what a manifest says beyond counts and times, unless the store has a newer one.

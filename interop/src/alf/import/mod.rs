@@ -89,7 +89,7 @@ impl Default for ImportOptions {
 ///
 /// # Errors
 /// `ERR_CORRUPT`, `ERR_SCHEMA`, `ERR_INTEGRITY`, `ERR_VERSION`, `ERR_LIMIT` for an archive that cannot be taken, with
-/// the entry: nothing is written then. A single record that cannot be taken is in the report, or with
+/// the entry: nothing is written then. `ERR_CONFLICT` for one of a single person that is to be mirrored. A single record that cannot be taken is in the report, or with
 /// [`ImportOptions::strict`] an error too. `ERR_ACCESS` unless the session is the operator's; `ERR_TIMEOUT`; those of
 /// the store.
 pub fn import(
@@ -99,6 +99,11 @@ pub fn import(
     monitor: &Monitor<'_>,
 ) -> Result<ImportReport> {
     let bundle = Bundle::open(path.as_ref(), options.limits, Kind::Snapshot)?;
+    if bundle.is_of_user() && options.mode == ImportMode::Mirror {
+        let message = "it is of one person alone: what it does not have is not deleted by it";
+        let error = Error::new(grainstore::ErrorKind::Conflict, message);
+        return Err(error.with_hint("merge it").in_entry(bundle.manifest_entry));
+    }
     let survey = checked(&bundle, options, monitor)?;
     let _writing = agent::exclusive();
     let agent = Agent::new(session, bundle.agent_id());
@@ -118,14 +123,12 @@ pub fn import(
     }
     importer.finish(&mut report)?;
     if !options.dry_run {
-        sealed::keep_sealed(&agent, &bundle, &importer, &survey)?;
-        let peer = agent.rows.put(
-            tables::PEERS,
-            options.peer.as_str(),
-            &said,
-            grainstore::Owner::Store,
-        )?;
-        agent.rows.write(vec![peer])?;
+        // What one person was given is no partition as a whole, and no delta goes on from it.
+        if !bundle.is_of_user() {
+            sealed::keep_sealed(&agent, &bundle, &importer, &survey)?;
+            let (peer, owner) = (options.peer.as_str(), grainstore::Owner::Store);
+            agent.rows.write(vec![agent.rows.put(tables::PEERS, peer, &said, owner)?])?;
+        }
         agent.enroll(bundle.agent("name"))?;
         transfer::imported(session, "alf", report.records.taken())?;
     }

@@ -8,6 +8,7 @@ use grainstore_interop::Monitor;
 use grainstore_interop::alf::{
     self, DeltaOptions, ImportMode, ImportOptions, PurgeOptions, PurgeReason, PurgeScope,
 };
+use grainstore_interop::archive::Limits;
 use grainstore_interop::json::Value;
 use serde_json::json;
 
@@ -260,7 +261,12 @@ fn cancelled<T>(at: u64, work: impl Fn(&Monitor<'_>) -> T) -> T {
 fn export_delta(world: &World, since: u64) -> Option<alf::DeltaReport> {
     let path = world.dir.path().join("a.alf-delta");
     let options = DeltaOptions { since, ..DeltaOptions::default() };
-    alf::export_delta(&world.session, path, &options, &Monitor::default()).unwrap()
+    let told = alf::export_delta(&world.session, &path, &options, &Monitor::default()).unwrap();
+    if told.is_some() {
+        let found = alf::validate(&path, Limits::default(), &Monitor::default()).unwrap();
+        assert!(found.valid && found.warnings.iter().all(|issue| !issue.path.contains("_removed")));
+    }
+    told
 }
 
 fn apply(world: &World, from: &World) -> alf::ApplyReport {

@@ -10,10 +10,12 @@
 mod again;
 mod delta;
 mod examples;
+mod histories;
 mod hostile;
 mod kit;
 mod links;
 mod locks;
+mod names;
 mod native;
 mod order;
 mod person;

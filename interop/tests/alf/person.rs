@@ -35,6 +35,7 @@ fn export_person(world: &World, person: &str) -> std::path::PathBuf {
     alf::export(&world.session, &path, &options, &Monitor::default()).unwrap();
     let found = alf::validate(&path, Limits::default(), &Monitor::default()).unwrap();
     assert!(found.valid, "{found:?}");
+    assert!(!found.warnings.iter().any(|issue| issue.path.contains("x_of_user")));
     path
 }
 

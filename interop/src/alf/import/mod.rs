@@ -1,11 +1,13 @@
 //! Import (ALF 6.2): the whole archive is checked before anything is written; then documents, files and records are.
 //!
-//! `report`: what came of it. `layers`: documents and files. `records`: the lines. `deferred`: those that wait for later
-//! ones. `known`: new records, changed ones. `chunk`: records that are written together, `grains`: their grains.
-//! `follow`: what the store itself did to records since. `sealed`: partitions whose bytes must not change.
+//! `report`: what came of it. `layers`: documents and files, `documents`: how they are kept. `records`: the lines.
+//! `deferred`: those that wait for later ones. `known`: new records, changed ones. `chunk`: records that are written
+//! together, `grains`: their grains. `follow`: what the store itself did to records since. `sealed`: partitions whose
+//! bytes must not change.
 
 mod chunk;
 mod deferred;
+mod documents;
 mod follow;
 mod grains;
 mod known;
@@ -27,8 +29,9 @@ use crate::error::{Error, Result};
 use crate::monitor::Monitor;
 use crate::transfer;
 
+pub(super) use documents::{kept_document, whole_document};
 pub(super) use follow::follow_store;
-pub(super) use layers::{import_layers, kept_document, planned_layers, whole_document};
+pub(super) use layers::{import_layers, planned_layers};
 pub(super) use records::Importer;
 pub use report::{ImportReport, LayerCounts, RecordCounts};
 pub(super) use sealed::{SealedRow, hash_of_ids};

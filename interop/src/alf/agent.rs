@@ -15,15 +15,6 @@ use crate::kept::{Documents, Files, Rows, whole_fields};
 
 /// Most bytes of what changes of a record in its row; more lies beside the grain.
 const MAX_ROW_BYTES: usize = 512 << 10;
-/// Bits of a key of the log within one sequence number.
-const PART_BITS: u32 = 20;
-/// Parts of a sequence number at most.
-pub(super) const MAX_PARTS: u64 = 1 << PART_BITS;
-/// The highest sequence number that is taken from elsewhere: the store's own, which go on from it, have as much room
-/// again.
-pub(super) const MAX_SEQUENCE: u64 = (1 << 43) - 1;
-/// The number that is the last sequence number.
-const HEAD: &str = "sequence";
 /// Steps from a record to its newest change at most.
 const MAX_CHANGES: usize = 100_000;
 
@@ -201,51 +192,37 @@ impl<'s> Agent<'s> {
         Err(Error::corrupt("the changes of a record have no end"))
     }
 
-    /// The last sequence number, 0 for an agent of which nothing was written.
-    pub(super) fn sequence(&self) -> Result<u64> {
-        Ok(self.rows.get(tables::NUMBERS, HEAD)?.unwrap_or_default())
-    }
-
-    /// The changes that write entries of the log, as a part of those of a sequence number.
-    pub(super) fn log_changes(
-        &self,
-        (sequence, part): (u64, u64),
-        entries: &[(Change, String)],
-    ) -> Result<[RowChange; 2]> {
-        let key = sequence << PART_BITS | part;
-        let head = sequence.max(self.sequence()?);
-        Ok([
-            self.rows.put(tables::LOG, key, &entries, Owner::Store)?,
-            self.rows.put(tables::NUMBERS, HEAD, &head, Owner::Store)?,
-        ])
-    }
-
-    /// The change that sets the last sequence number.
-    pub(super) fn head_change(&self, sequence: u64) -> Result<RowChange> {
-        self.rows.put(tables::NUMBERS, HEAD, &sequence, Owner::Store)
-    }
-
-    /// Calls `each` with the entries of the log after a sequence number, in order.
-    pub(super) fn changes_since(
-        &self,
-        sequence: u64,
-        mut each: impl FnMut(Change, String),
-    ) -> Result<()> {
-        let from = sequence.saturating_add(1) << PART_BITS;
-        self.rows.each_number(tables::LOG, from, |_, entries: Vec<(Change, String)>| {
-            entries.into_iter().for_each(|(change, name)| each(change, name));
-            Ok(())
-        })
-    }
-
-    /// Returns `true` if any record was purged.
+    /// Returns `true` if any record or file was purged.
     pub(super) fn has_purged(&self) -> Result<bool> {
         let mut has_purged = false;
-        self.rows.each(tables::PURGED, |_, _: bool| {
-            has_purged = true;
-            Ok(())
-        })?;
+        for table in [tables::PURGED, tables::PURGED_FILES] {
+            self.rows.each(table, |_, _: bool| {
+                has_purged = true;
+                Ok(())
+            })?;
+        }
         Ok(has_purged)
+    }
+
+    /// Returns `true` if all of the agent was purged, and nobody has asked for it again.
+    pub(super) fn is_all_purged(&self) -> Result<bool> {
+        let shared = Rows::new(self.session, PROFILE.shared_application());
+        Ok(shared.get::<bool>(tables::PURGED_AGENTS, &self.id)?.is_some())
+    }
+
+    /// Writes down that all of the agent was purged, or that it may come again.
+    pub(super) fn set_all_purged(&self, purged: bool) -> Result<()> {
+        let shared = Rows::new(self.session, PROFILE.shared_application());
+        let (table, id) = (tables::PURGED_AGENTS, self.id.as_str());
+        shared.write(vec![match purged {
+            true => shared.put(table, id, &true, Owner::Store)?,
+            false => shared.remove(table, id),
+        }])
+    }
+
+    /// Returns `true` if a file with these bytes was purged, by their SHA-256 in hex.
+    pub(super) fn is_purged_file(&self, sha256: &str) -> Result<bool> {
+        Ok(self.rows.get::<bool>(tables::PURGED_FILES, sha256)?.is_some())
     }
 
     /// Returns `true` if a record was purged.

@@ -17,7 +17,7 @@ use crate::json::{self, Lines, MAX_LINE_BYTES, Value};
 pub(super) const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
 
 /// Memory that the value of a line takes at most: of one that is long, most is one text.
-const MAX_LINE_MEMORY: u64 = 256 << 20;
+pub(super) const MAX_LINE_MEMORY: u64 = 256 << 20;
 
 /// What an archive is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

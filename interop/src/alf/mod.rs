@@ -59,7 +59,7 @@
 //!
 //! The modules, in the order in which an archive goes through them: `bundle` (its manifest), `schema` and `survey`
 //! (what is in it, checked), `import` with `record`, `change` and `vectors`, `agent` (what is kept of an agent;
-//! `agents`: of which), `partition` and `export`, `delta`, `purge`. `native`: grains that were not born as records.
+//! `log`: what became of it; `agents`: of which), `partition` and `export`, `delta`, `purge`. `native`: grains that were not born as records.
 //! `names` and `issue` serve all of them.
 
 mod agent;
@@ -70,6 +70,7 @@ mod delta;
 mod export;
 mod import;
 mod issue;
+mod log;
 mod names;
 mod native;
 mod partition;

@@ -93,6 +93,10 @@ pub(super) mod tables {
     pub(in super::super) const SEALED: u8 = 5;
     /// Last sequence numbers that were applied, by peer.
     pub(in super::super) const PEERS: u8 = 6;
+    /// Files that were purged, by their SHA-256.
+    pub(in super::super) const PURGED_FILES: u8 = 8;
+    /// Agents that were purged as a whole, in the application of all agents.
+    pub(in super::super) const PURGED_AGENTS: u8 = 2;
     /// Agents, in the application of all agents.
     pub(in super::super) const AGENTS: u8 = 1;
 }

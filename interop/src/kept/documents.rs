@@ -8,9 +8,12 @@
 
 mod versions;
 
+mod trial;
+
 use grainstore::format::{Map, Sensitivity, Value};
 use grainstore::{
-    ContentAddress, EpochMs, EraseOptions, Owner, Pending, RowChange, Session, VerificationStatus,
+    ContentAddress, EpochMs, EraseOptions, ErrorKind, Owner, Pending, RowChange, Session,
+    VerificationStatus,
 };
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +21,8 @@ use super::{NewGrain, Profile, Rows};
 use crate::error::Result;
 use crate::json;
 use versions::Found;
+
+pub(crate) use trial::RefusedReplacement;
 
 /// The table of rows that lead to the newest version of each document.
 const HEADS: u8 = 240;
@@ -31,10 +36,12 @@ pub(crate) struct Documents<'s> {
     profile: Profile,
     owner: String,
     rows: Rows<'s>,
+    /// True to write what was erased before again.
+    restores: bool,
 }
 
 /// A document to write.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Document {
     pub(crate) layer: &'static str,
     /// The id of an item, `None` for a document.
@@ -81,7 +88,12 @@ struct Replacing {
 impl<'s> Documents<'s> {
     pub(crate) fn new(session: &'s Session, profile: Profile, owner: &str) -> Self {
         let rows = Rows::new(session, profile.application(owner));
-        Self { session, profile, owner: owner.to_owned(), rows }
+        Self { session, profile, owner: owner.to_owned(), rows, restores: false }
+    }
+
+    /// The same documents; what was erased before may be written again, as another grain.
+    pub(crate) fn restoring(self) -> Self {
+        Self { restores: true, ..self }
     }
 
     pub(crate) fn session(&self) -> &'s Session {
@@ -140,7 +152,7 @@ impl<'s> Documents<'s> {
         for document in batch {
             let key = key_of(document.layer, document.item.as_deref());
             let Some(found) = self.find(document.layer, document.item.as_deref())? else {
-                created.push((self.grain_of(&document, None)?, document, key));
+                created.push((self.new_grain_of(&document, None)?, document, key));
                 written.push(Written::Created);
                 continue;
             };
@@ -179,7 +191,7 @@ impl<'s> Documents<'s> {
                 return Ok(Replacing { old: None, new, key });
             }
         }
-        let new = self.grain_of(document, Some(&found.newest))?;
+        let new = self.new_grain_of(document, Some(&found.newest))?;
         Ok(Replacing { old: Some(found.newest), new, key })
     }
 
@@ -249,6 +261,22 @@ impl<'s> Documents<'s> {
     fn head_row(&self, key: &str, address: &ContentAddress) -> Result<RowChange> {
         let head = Head { address: address.to_string() };
         self.rows.put(HEADS, key, &head, Owner::Grain(*address))
+    }
+
+    /// The grain of a document: of one that was erased and is written again, another one.
+    fn new_grain_of(&self, document: &Document, old: Option<&ContentAddress>) -> Result<NewGrain> {
+        let new = self.grain_of(document, old)?;
+        let found = self.session.inspect(&new.address());
+        if !self.restores || found.err().map(|error| error.kind()) != Some(ErrorKind::Erased) {
+            return Ok(new);
+        }
+        let mut document = document.clone();
+        let context = document.fields.entry("context".to_owned());
+        if let Value::Map(context) = context.or_insert_with(|| Value::Map(Map::new())) {
+            let now = self.session.now().get();
+            context.insert(self.profile.key("restored_at"), Value::from(now));
+        }
+        self.grain_of(&document, old)
     }
 
     fn grain_of(&self, document: &Document, old: Option<&ContentAddress>) -> Result<NewGrain> {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::clamped;
-use super::documents::{Document, Documents, Written};
+use super::documents::{Document, Documents, RefusedReplacement, Written};
 use crate::archive::unread;
 use crate::error::{Error, Result};
 use crate::json;
@@ -135,6 +135,28 @@ impl<'s> Files<'s> {
         self.dropped.clear();
         self.changed = false;
         Ok(written.first().is_some_and(|written| *written != Written::Same))
+    }
+
+    /// Returns `true` if the list is not committed as it is.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.changed
+    }
+
+    /// Asks whether the list could be written, and bytes removed. `None` if they could be.
+    ///
+    /// # Errors
+    /// Those of [`Documents::refusal`].
+    pub(crate) fn refusal(&self) -> Result<Option<RefusedReplacement>> {
+        let now = clamped(self.session().now());
+        let list = serde_json::to_value(&self.list)
+            .map_err(|error| Error::corrupt(format!("a list of files: {error}")))?;
+        for (layer, value) in [(self.layer, list), (ANCHOR_LAYER, json::Value::from("files"))] {
+            let refusal = self.documents.refusal(&self.document(layer, value, now))?;
+            if refusal.is_some() {
+                return Ok(refusal);
+            }
+        }
+        Ok(None)
     }
 
     fn session(&self) -> &'s Session {

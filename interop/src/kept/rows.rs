@@ -92,6 +92,19 @@ impl<'s> Rows<'s> {
         })
     }
 
+    /// Reads the row of a number.
+    ///
+    /// # Errors
+    /// As [`Rows::get`].
+    pub(crate) fn get_number<T: DeserializeOwned>(
+        &self,
+        table: u8,
+        number: u64,
+    ) -> Result<Option<T>> {
+        let found = self.session.row(&self.application, table, number)?;
+        found.map(|value| read(&value)).transpose()
+    }
+
     fn pages(
         &self,
         table: u8,

@@ -8,8 +8,11 @@
 )]
 
 mod again;
+mod attack;
 mod delta;
+mod erased;
 mod examples;
+mod hidden;
 mod histories;
 mod hostile;
 mod kit;
@@ -20,6 +23,7 @@ mod native;
 mod order;
 mod person;
 mod purge;
+mod returning;
 mod round_trip;
 mod scale;
 mod schemas;

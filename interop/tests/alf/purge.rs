@@ -11,19 +11,19 @@ use serde_json::json;
 
 use crate::kit::*;
 
-const SECRET: &str = "the number of the card is 4929 1234";
+pub(crate) const SECRET: &str = "the number of the card is 4929 1234";
 
-fn options() -> PurgeOptions {
+pub(crate) fn options() -> PurgeOptions {
     PurgeOptions::new(PurgeReason::GdprArticle17, PERSON)
 }
 
-fn purge(world: &World, numbers: &[u32], options: &PurgeOptions) -> Result<PurgeReport> {
+pub(crate) fn purge(world: &World, numbers: &[u32], options: &PurgeOptions) -> Result<PurgeReport> {
     let scope = PurgeScope::Records(numbers.iter().map(|number| id(*number)).collect());
     alf::purge(&world.session, &scope, options, &Monitor::default())
 }
 
 /// An archive with a secret in a sealed partition, in its successor of the same id, in raw files and an artifact.
-fn secretive() -> Made {
+pub(crate) fn secretive() -> Made {
     let mut made = rich();
     let second = &mut made.partitions[1].1[0];
     *second = with(
@@ -51,7 +51,7 @@ fn secretive() -> Made {
 }
 
 /// The files of a store with these bytes in them.
-fn found_in(world: &World, bytes: &str) -> Vec<String> {
+pub(crate) fn found_in(world: &World, bytes: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in walk(&world.dir.path().join("store")) {
         let content = std::fs::read(&entry).unwrap();
@@ -184,7 +184,8 @@ fn all_of_an_agent_goes() {
     let found = world.session.query(&Query::default(), &PageOptions::first(100)).unwrap();
     assert!(found.results.is_empty());
     let stats = world.store.stats().unwrap();
-    assert_eq!((stats.side_blobs, stats.application_rows), (0, 9), "the ids are remembered");
+    // The ids are remembered, and that of the agent.
+    assert_eq!((stats.side_blobs, stats.application_rows), (0, 10));
     let path = world.dir.path().join("out.alf");
     let error =
         alf::export(&world.session, &path, &Default::default(), &Monitor::default()).unwrap_err();

@@ -9,7 +9,8 @@ use crate::alf::agent;
 use crate::alf::bundle::{Bundle, Kind};
 use crate::alf::export::chosen;
 use crate::alf::import::{
-    ImportOptions, ImportReport, Importer, checked, import_layers, planned_layers,
+    ImportOptions, ImportReport, Importer, checked, forgive, import_layers, planned_layers,
+    withhold,
 };
 use crate::alf::issue::Place;
 use crate::alf::names::tables;
@@ -47,10 +48,13 @@ pub fn apply_delta(
     monitor: &Monitor<'_>,
 ) -> Result<ApplyReport> {
     let bundle = Bundle::open(path.as_ref(), options.limits, Kind::Delta)?;
-    let survey = checked(&bundle, options, monitor)?;
+    let mut survey = checked(&bundle, options, monitor)?;
     let _writing = agent::exclusive();
-    let agent = chosen(session, Some(bundle.agent_id()))
+    let mut agent = chosen(session, Some(bundle.agent_id()))
         .map_err(|error| error.in_entry(bundle.manifest_entry))?;
+    if options.allow_purged {
+        agent.documents = agent.documents.restoring();
+    }
     let sync = bundle.manifest.get("sync");
     let said = |name: &str| sync.and_then(|sync| sync.get(name)).and_then(Value::as_u64);
     let base = said("base_sequence").unwrap_or_default();
@@ -81,6 +85,7 @@ pub fn apply_delta(
         report.import.warn(&place, "the store has a part of it already");
     }
     let sequence = agent.sequence()?.saturating_add(1).max(new);
+    withhold(&agent, &bundle, &mut survey, options, &mut report.import)?;
     let mut importer = Importer::new(&agent, options, sequence)?;
     importer.note(planned_layers(&agent, &bundle, &survey, options)?, &mut report.import)?;
     import_layers(&agent, &bundle, &survey, options, &mut report.import)?;
@@ -91,6 +96,7 @@ pub fn apply_delta(
         let applied = agent.rows.put(tables::PEERS, peer, &new, Owner::Store)?;
         let head = agent.head_change(sequence.max(agent.sequence()?))?;
         agent.rows.write(vec![applied, head])?;
+        forgive(&agent, &survey, options)?;
         let taken = report.import.records.taken();
         transfer::imported(session, "alf", taken)?;
     }

@@ -6,6 +6,7 @@ use grainstore::{ContentAddress, Owner, PageOptions, Session, StoredGrain, Verif
 use serde_json::json;
 
 use crate::alf::agent::{Agent, Change, RecordRow};
+use crate::alf::log::LogEntry;
 use crate::alf::names::tables;
 use crate::alf::native::{is_native, native_id, view_of, with_grain};
 use crate::alf::record::{Record, joined_record};
@@ -17,7 +18,8 @@ use crate::monitor::Monitor;
 /// Grains that are read, and rows that are written, together.
 const PAGE: usize = 500;
 
-/// Adopts the native grains that the session sees and the agent does not have yet.
+/// Adopts the native grains that the session sees and the agent does not have yet, but for those whose records were
+/// purged.
 ///
 /// # Errors
 /// Those of [`Session::query`] and [`Session::write_rows`].
@@ -25,6 +27,7 @@ pub(super) fn adopt(agent: &Agent<'_>, monitor: &Monitor<'_>) -> Result<()> {
     let all = Query::default().seeing(Visibility::EVERYTHING).ordered(Order::Oldest);
     let sequence = agent.sequence()?.saturating_add(1);
     let (mut cursor, mut part, mut done) = (None, 0, 0_u64);
+    let has_purged = agent.has_purged()?;
     loop {
         monitor.step(done, 0)?;
         let page = agent.session.query(&all, &PageOptions::first(PAGE).after(cursor))?;
@@ -36,7 +39,7 @@ pub(super) fn adopt(agent: &Agent<'_>, monitor: &Monitor<'_>) -> Result<()> {
             }
             let address = found.content_address;
             let id = native_id(found.grain.created_at(), &address);
-            if agent.row(&id)?.is_some() {
+            if agent.row(&id)?.is_some() || (has_purged && agent.is_purged(&id)?) {
                 continue;
             }
             let Ok(stored) = agent.session.inspect(&address) else { continue };
@@ -47,7 +50,7 @@ pub(super) fn adopt(agent: &Agent<'_>, monitor: &Monitor<'_>) -> Result<()> {
                 &row,
                 Owner::Grain(address),
             )?);
-            entries.push((Change::Created, id));
+            entries.push(LogEntry::stored(Change::Created, &id, &address));
         }
         if !entries.is_empty() {
             changes.extend(agent.log_changes((sequence, part), &entries)?);

@@ -262,6 +262,10 @@ fn remember(
     for label in partitions.obsolete(sealed.list().keys()) {
         sealed.remove(&label);
     }
+    if sealed.is_changed() && sealed.refusal()?.is_some() {
+        // A hold keeps the list as it is.
+        return Ok(());
+    }
     sealed.commit(clamped(agent.session.now()), &[&agent.files()?])?;
     match rows.is_empty() {
         true => Ok(()),

@@ -8,6 +8,7 @@ use grainstore::{ContentAddress, ErrorKind, RowChange, Session, VerificationStat
 
 use super::grains::{is_refused, store_grains};
 use crate::alf::agent::{Agent, Change, RecordRow};
+use crate::alf::log::LogEntry;
 use crate::alf::names::tables;
 use crate::alf::record::{Record, status_of};
 use crate::error::{Error, Result};
@@ -49,6 +50,14 @@ pub(in super::super) struct Waiting {
     pub(in super::super) restored: bool,
     /// The place of its line.
     pub(in super::super) at: String,
+}
+
+impl Waiting {
+    /// Returns `true` if its grain is taken back. A change that says that its record is superseded is no memory itself.
+    pub(super) fn is_over(&self) -> bool {
+        let status = self.record.status();
+        status == "deleted" || (self.record.change_of.is_some() && status == "superseded")
+    }
 }
 
 /// A row that is written without a grain.
@@ -134,14 +143,15 @@ impl Chunk {
             let result = result.and_then(|()| finish_record(agent, &mut one, &mut changes));
             let (change, created_ms) = (one.counted, one.record.created_ms);
             let outcome = Outcome { change, created_ms, at: one.at, result, lost_place };
-            done.push(Done { outcome, changes, entry: (one.change, one.record.id) });
+            let entry = LogEntry::stored(one.change, &one.record.id, &one.grain.address());
+            done.push(Done { outcome, changes, entry });
         }
         for one in rows {
             let mut changes = Vec::new();
             let result = finish_row(agent, &one).map(|row| changes.push(row));
             let (change, created_ms) = (one.change, one.row.created_ms);
             let outcome = Outcome { change, created_ms, at: one.at, result, lost_place: false };
-            done.push(Done { outcome, changes, entry: (one.change, one.id) });
+            done.push(Done { outcome, changes, entry: LogEntry::plain(one.change, &one.id) });
         }
         write_rows(agent, &mut done, &log, place)?;
         Ok(done.into_iter().map(|one| one.outcome).collect())
@@ -161,7 +171,7 @@ struct Done {
     outcome: Outcome,
     changes: Vec<RowChange>,
     /// What the log says of it.
-    entry: (Change, String),
+    entry: LogEntry,
 }
 
 /// Writes the rows of records, and the log. Those of a grain under hold are left as they are.
@@ -173,7 +183,8 @@ fn write_rows(
 ) -> Result<()> {
     for _ in 0..=done.len() {
         let (mut changes, mut owners) = (Vec::new(), Vec::new());
-        let mut entries = log.to_vec();
+        let mut entries: Vec<LogEntry> =
+            log.iter().map(|(change, name)| LogEntry::plain(*change, name)).collect();
         for (number, one) in done.iter().enumerate() {
             if one.outcome.result.is_ok() {
                 entries.push(one.entry.clone());
@@ -227,7 +238,7 @@ impl Chunk {
 fn finish_record(agent: &Agent<'_>, one: &mut Waiting, changes: &mut Vec<RowChange>) -> Result<()> {
     one.grain.store_spilled(agent.session)?;
     let address = one.grain.address();
-    if one.record.status() == "deleted" {
+    if one.is_over() {
         retract(agent.session, &address)?;
     }
     let native = one.native.take();

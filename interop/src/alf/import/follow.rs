@@ -2,11 +2,12 @@
 //! ALF. Before an export the rows of the records say so too.
 
 use grainstore::format::Value as Field;
-use grainstore::{ContentAddress, GrainState, Session, VerificationStatus};
+use grainstore::{ContentAddress, GrainState, VerificationStatus};
 
 use super::{ImportOptions, ImportReport, Importer};
 use crate::alf::agent::{Agent, RecordRow};
 use crate::alf::names::{PROFILE, tables};
+use crate::alf::native::native_id;
 use crate::alf::record::status_of;
 use crate::alf::survey::Survey;
 use crate::error::Result;
@@ -16,7 +17,7 @@ use crate::error::Result;
 /// # Errors
 /// Those of the store.
 pub(in super::super) fn follow_store(agent: &Agent<'_>) -> Result<()> {
-    let mut changed = Vec::new();
+    let mut changed: Vec<(String, Ended)> = Vec::new();
     agent.rows.each(tables::RECORDS, |id, row: RecordRow| {
         // What a change record is about has been said by it.
         if row.changed_by.is_some() || !may_have_changed(&row) {
@@ -24,10 +25,10 @@ pub(in super::super) fn follow_store(agent: &Agent<'_>) -> Result<()> {
         }
         let address: ContentAddress = row.address.parse()?;
         let Ok(stored) = agent.session.inspect(&address) else { return Ok(()) };
-        if let Some(status) = status_by(agent.session, &stored.state)
+        if let Some(ended) = ended_by(agent, &stored.state)?
             && may_have_changed_in(agent, &row)?
         {
-            changed.push((id.to_owned(), status));
+            changed.push((id.to_owned(), ended));
         }
         Ok(())
     })?;
@@ -38,10 +39,24 @@ pub(in super::super) fn follow_store(agent: &Agent<'_>) -> Result<()> {
     let options = ImportOptions::default();
     let mut report = ImportReport::new(&agent.id, false, &Survey::default());
     let mut importer = Importer::new(agent, &options, agent.sequence()?.saturating_add(1))?;
-    for (id, status) in changed {
-        importer.set_status(&id, status, &mut report)?;
+    for (id, ended) in changed {
+        match ended {
+            Ended::Retracted => importer.set_status(&id, "deleted", &mut report)?,
+            Ended::Replaced => importer.set_superseded(&id, &mut report)?,
+            Ended::Told => importer.set_status(&id, "superseded", &mut report)?,
+        }
     }
     importer.finish(&mut report)
+}
+
+/// What became of the grain of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Ended {
+    Retracted,
+    /// A grain stands in its place of which the archive says nothing.
+    Replaced,
+    /// A native grain stands in its place that is a record too, and says so.
+    Told,
 }
 
 /// Returns `true` for a record that says it is active, as far as its row shows it.
@@ -57,13 +72,19 @@ fn is_open(status: &str) -> bool {
     !matches!(status, "superseded" | "archived" | "deleted")
 }
 
-/// The status of a record by the state of its grain; `None` for one that is current, or in whose place another record
+/// What became of a record by the state of its grain; `None` for one that is current, or in whose place another record
 /// stands, which says so itself.
-fn status_by(session: &Session, state: &GrainState) -> Option<&'static str> {
+fn ended_by(agent: &Agent<'_>, state: &GrainState) -> Result<Option<Ended>> {
     if state.verification_status == VerificationStatus::Retracted {
-        return Some("deleted");
+        return Ok(Some(Ended::Retracted));
     }
-    let successor = session.inspect(&state.superseded_by?).ok()?.grain().ok()?;
-    let own = successor.map("context").and_then(|context| context.get(&PROFILE.key("id")));
-    own.and_then(Field::as_str).is_none().then_some("superseded")
+    let Some(by) = state.superseded_by else { return Ok(None) };
+    let Ok(successor) = agent.session.inspect(&by) else { return Ok(None) };
+    let Ok(grain) = successor.grain() else { return Ok(None) };
+    let own = grain.map("context").and_then(|context| context.get(&PROFILE.key("id")));
+    if own.and_then(Field::as_str).is_some() {
+        return Ok(None);
+    }
+    let is_record = agent.row(&native_id(grain.created_at(), &by))?.is_some();
+    Ok(Some(if is_record { Ended::Told } else { Ended::Replaced }))
 }

@@ -80,7 +80,7 @@ fn put(session: &Session, one: &Waiting) -> grainstore::Result<PutOutcome> {
 /// A grain that was taken back stays so: a record that is there again in the same bytes gets another one.
 fn renewed(session: &Session, one: &mut Waiting, put: PutOutcome) -> Result<()> {
     let address = one.grain.address();
-    if !put.is_duplicate() || one.record.status() == "deleted" {
+    if !put.is_duplicate() || one.is_over() {
         return Ok(());
     }
     let state = session.inspect(&address)?.state;

@@ -154,7 +154,7 @@ impl Importer<'_, '_> {
         at: At<'_>,
         report: &mut ImportReport,
     ) -> Result<()> {
-        let is_ended = matches!(status, "deleted" | "archived");
+        let is_ended = matches!(status, "deleted" | "archived" | "superseded");
         let status = if is_ended { status } else { "active" };
         let change = change_record(&record.whole(), status, self.now);
         let newest = self.agent.newest(row)?;
@@ -282,6 +282,27 @@ impl Importer<'_, '_> {
             self.set_status(&id, "deleted", report)?;
         }
         self.flush(report)
+    }
+
+    /// Says that a grain which is no record stands in the place of a record of the store. Of one whose partition is sealed a
+    /// record of its own says it.
+    pub(super) fn set_superseded(&mut self, id: &str, report: &mut ImportReport) -> Result<()> {
+        let Some(row) = self.agent.row(id)? else { return Ok(()) };
+        if !labels_of(row.created_ms).iter().any(|label| self.sealed.contains(label)) {
+            return self.set_status(id, "superseded", report);
+        }
+        let mut record = self.agent.record(&row)?;
+        // It is a change of now, whenever the record was updated before.
+        if let Some(Value::Object(times)) = record.get_mut("temporal") {
+            times.remove("updated_at");
+        }
+        let Some(record) = Record::of(record) else { return Ok(()) };
+        let at = At { place: Place::entry("memory"), key: (0, 0), is_last_round: true };
+        self.change_sealed(row, &record, "superseded", at, report)?;
+        match self.chunk.is_full() {
+            true => self.flush(report),
+            false => Ok(()),
+        }
     }
 
     /// Gives a record of the store another status.

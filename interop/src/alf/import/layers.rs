@@ -263,7 +263,7 @@ impl LayerImport<'_, '_> {
         let mut counts = LayerCounts::default();
         let mut files: Files<'_> = self.agent.files()?;
         let names: BTreeSet<&str> = bundle.kept_files().collect();
-        for name in &names {
+        for name in names.iter().filter(|name| !survey.withheld.files.contains(**name)) {
             let Some(entry) = bundle.archive.entry(name) else { continue };
             let known = files.get(name).map(|kept| (kept.sha256.clone(), kept.size));
             let found = survey.hashes.get(*name);

@@ -3,7 +3,7 @@
 //! `report`: what came of it. `layers`: documents and files, `documents`: how they are kept. `records`: the lines.
 //! `deferred`: those that wait for later ones. `known`: new records, changed ones. `chunk`: records that are written
 //! together, `grains`: their grains. `follow`: what the store itself did to records since. `sealed`: partitions whose
-//! bytes must not change.
+//! bytes must not change. `withheld`: what was purged, and stays out.
 
 mod chunk;
 mod deferred;
@@ -15,6 +15,7 @@ mod layers;
 mod records;
 mod report;
 mod sealed;
+mod withheld;
 
 use std::path::Path;
 
@@ -35,6 +36,7 @@ pub(super) use layers::{import_layers, planned_layers};
 pub(super) use records::Importer;
 pub use report::{ImportReport, LayerCounts, RecordCounts};
 pub(super) use sealed::{SealedRow, hash_of_ids};
+pub(super) use withheld::{Withheld, forgive, withhold};
 
 /// What happens to what the store has and an archive does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -64,7 +66,8 @@ pub struct ImportOptions {
     pub strict: bool,
     /// True to report what would be done, and to write nothing.
     pub dry_run: bool,
-    /// True to take records that were purged from this store.
+    /// True to take what was purged from this store: records, files with something of them, and an agent that was purged as
+    /// a whole.
     pub allow_purged: bool,
     /// What is read of the archive at most.
     pub limits: Limits,
@@ -92,8 +95,9 @@ impl Default for ImportOptions {
 ///
 /// # Errors
 /// `ERR_CORRUPT`, `ERR_SCHEMA`, `ERR_INTEGRITY`, `ERR_VERSION`, `ERR_LIMIT` for an archive that cannot be taken, with
-/// the entry: nothing is written then. `ERR_CONFLICT` for one of a single person that is to be mirrored. A single record that cannot be taken is in the report, or with
-/// [`ImportOptions::strict`] an error too. `ERR_ACCESS` unless the session is the operator's; `ERR_TIMEOUT`; those of
+/// the entry: nothing is written then. A single record that cannot be taken is in the report, or with
+/// [`ImportOptions::strict`] an error too. `ERR_CONFLICT` for an archive of a single person that is to be mirrored;
+/// `ERR_ERASED` for an agent that was purged as a whole; `ERR_ACCESS` unless the session is the operator's; `ERR_TIMEOUT`; those of
 /// the store.
 pub fn import(
     session: &Session,
@@ -107,15 +111,19 @@ pub fn import(
         let error = Error::new(grainstore::ErrorKind::Conflict, message);
         return Err(error.with_hint("merge it").in_entry(bundle.manifest_entry));
     }
-    let survey = checked(&bundle, options, monitor)?;
+    let mut survey = checked(&bundle, options, monitor)?;
     let _writing = agent::exclusive();
-    let agent = Agent::new(session, bundle.agent_id());
+    let mut agent = Agent::new(session, bundle.agent_id());
+    if options.allow_purged {
+        agent.documents = agent.documents.restoring();
+    }
     let head = agent.sequence()?;
     let said = bundle.manifest.get("sync").and_then(|sync| sync.get("last_sequence"));
     let said = said.and_then(serde_json::Value::as_u64).unwrap_or_default();
     // A copy of an agent continues its numbers.
     let sequence = if head == 0 { said.max(1) } else { head.saturating_add(1) };
     let mut report = ImportReport::new(&agent.id, options.dry_run, &survey);
+    withhold(&agent, &bundle, &mut survey, options, &mut report)?;
     let mut importer = Importer::new(&agent, options, sequence)?;
     importer.note(planned_layers(&agent, &bundle, &survey, options)?, &mut report)?;
     import_layers(&agent, &bundle, &survey, options, &mut report)?;
@@ -132,6 +140,7 @@ pub fn import(
             let (peer, owner) = (options.peer.as_str(), grainstore::Owner::Store);
             agent.rows.write(vec![agent.rows.put(tables::PEERS, peer, &said, owner)?])?;
         }
+        forgive(&agent, &survey, options)?;
         agent.enroll(bundle.agent("name"))?;
         transfer::imported(session, "alf", report.records.taken())?;
     }

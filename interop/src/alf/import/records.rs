@@ -7,9 +7,10 @@ use grainstore::EpochMs;
 use super::chunk::{Chunk, Outcome};
 use super::deferred::Deferred;
 use super::{ImportOptions, ImportReport, purged_error};
-use crate::alf::agent::{Agent, Change, MAX_PARTS, is_agent};
+use crate::alf::agent::{Agent, Change, is_agent};
 use crate::alf::bundle::Bundle;
 use crate::alf::issue::{Issues, Place};
+use crate::alf::log::MAX_PARTS;
 use crate::alf::names::PRINCIPALS;
 use crate::alf::partition::labels_of;
 use crate::alf::record::{AgentPrincipals, Record, uuid_number, uuid_text};
@@ -211,8 +212,11 @@ impl<'a, 's> Importer<'a, 's> {
         if is_changed || self.chunk.has(record.number) {
             self.flush(report)?;
         }
-        if self.has_purged && !self.options.allow_purged && self.agent.is_purged(&record.id)? {
-            report.fail(&at.place, &purged_error());
+        if survey.withheld.records.contains(&record.number) {
+            match operation {
+                Operation::Delete => report.warn(&at.place, "it was purged from this store"),
+                _ => report.fail(&at.place, &purged_error()),
+            }
             return Ok(());
         }
         // Of a new agent the store has only what the archive has twice.

@@ -26,6 +26,9 @@ pub struct ImportReport {
     pub host_dependent: Vec<String>,
     /// Embeddings that are kept, and that no search can use: of another length than others of their model.
     pub unsearchable_embeddings: u64,
+    /// Files and sealed partitions that were left out, since they have something of what was purged from the store; a
+    /// warning of each says why.
+    pub withheld: Vec<String>,
     /// The last sequence number of the agent.
     pub sequence: u64,
     /// Records that were not taken, each with its line: the first of them.
@@ -87,6 +90,7 @@ impl ImportReport {
             artifacts: survey.artifacts.clone(),
             host_dependent: survey.host_dependent.clone(),
             unsearchable_embeddings: 0,
+            withheld: Vec::new(),
             sequence: 0,
             errors: Vec::new(),
             error_count: 0,
@@ -105,6 +109,13 @@ impl ImportReport {
         if self.errors.len() < crate::alf::MAX_ISSUES {
             self.errors.extend(issues.errors.listed);
         }
+    }
+
+    /// Says that a file or a partition was left out.
+    pub(in super::super) fn withhold(&mut self, name: &str, why: &str) {
+        self.warn(&Place::entry(name), why);
+        self.withheld.push(name.to_owned());
+        self.withheld.sort_unstable();
     }
 
     pub(in super::super) fn warn(&mut self, at: &Place<'_>, message: impl Into<String>) {

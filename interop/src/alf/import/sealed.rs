@@ -47,7 +47,9 @@ pub(super) fn keep_sealed(
         let Some(label) = label_of(partition) else { continue };
         let Some(entry) = bundle.archive.entry(&partition.file) else { continue };
         let has_bad_lines = survey.bad_lines.range((place, 0)..=(place, u64::MAX)).next().is_some();
-        if sealed.get(&label).is_some() || importer.touched.contains(&label) || has_bad_lines {
+        let has_purged = survey.withheld.partitions.contains(&place);
+        let is_other = importer.touched.contains(&label) || has_bad_lines || has_purged;
+        if sealed.get(&label).is_some() || is_other {
             continue;
         }
         let Some(ids) = ids_of(bundle, partition, &label)? else { continue };

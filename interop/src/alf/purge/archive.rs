@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use grainstore::EpochMs;
 use serde_json::json;
 
-use super::lines::{Left, without_lines};
-use super::mentions::Mentions;
-use super::report::{PurgeOptions, PurgeReport};
+use super::inventory::Inventory;
+use super::lines::{Left, each_line, without};
+use super::report::{PurgeOptions, PurgeReport, check_audit_file};
+use super::sought::Sought;
+use super::targets::Changes;
 use crate::alf::bundle::{Bundle, Kind, MAX_DOCUMENT_BYTES};
-use crate::alf::export::{Content, NewEntry, described, update, with_checksum, write_entries};
+use crate::alf::export::{Content, NewEntry, with_checksum, write_entries};
 use crate::alf::names::{
-    ATTACHMENTS, DELETED_CONTENT, DELTA_MANIFEST_ENTRY, INDEX_ENTRY, MANIFEST_ENTRY, VECTORS_ENTRY,
+    ATTACHMENTS, DELTA_MANIFEST_ENTRY, INDEX_ENTRY, LAYERS, MANIFEST_ENTRY, VECTORS_ENTRY,
 };
 use crate::alf::survey::Survey;
 use crate::archive::{ArchiveWriter, Limits};
@@ -20,9 +22,10 @@ use crate::error::{Error, Result};
 use crate::json::{self, Value};
 use crate::monitor::Monitor;
 
-/// Writes an archive or a delta without some records into another file, which may be the same. The other lines of its
-/// partitions are the same bytes, and so is everything that has nothing of them. A delta of which nothing is left is
-/// not written; if it was to take its own place, it is removed.
+/// Writes an archive or a delta without some records, and changes of them, into another file, which may be the same. The
+/// other lines of its partitions are the same bytes, and so is everything that has nothing of them. A line that cannot be
+/// read goes if it names one of the records, an entry under `memory/` that nobody knows if it has the id of one. A delta
+/// of which nothing is left is not written; if it was to take its own place, it is removed.
 ///
 /// ```no_run
 /// use grainstore::EpochMs;
@@ -55,24 +58,27 @@ pub fn purge_archive(
     let (from, to) = (from.as_ref(), to.as_ref());
     let bundle = Bundle::open_any(from, limits)?;
     let mut report = PurgeReport::begin(bundle.agent_id(), options, now)?;
+    let beside = PathBuf::from(format!("{}.purge-audit.jsonl", to.display()));
+    let audit_file = options.audit_file.as_deref().unwrap_or(&beside);
+    check_audit_file(Some(audit_file), options)?;
     let survey = Survey::of_bytes(&bundle, monitor)?;
-    let ids: BTreeSet<String> = ids.iter().map(|id| id.to_ascii_lowercase()).collect();
+    let mut ids: BTreeSet<String> = ids.iter().map(|id| id.to_ascii_lowercase()).collect();
+    changes_in(&bundle)?.close(&mut ids);
     let mut purge = ArchivePurge {
         bundle: &bundle,
         survey: &survey,
         options,
-        manifest: bundle.manifest.clone(),
-        mentions: Mentions::default(),
-        own_files: BTreeSet::new(),
+        inventory: Inventory::new(bundle.manifest.clone(), bundle.kind),
+        sought: Sought::default(),
+        has_embeddings: false,
         affected: false,
     };
     let mut entries = purge.partitions(&ids, &mut report)?;
     purge.others(&mut entries, &mut report)?;
+    purge.find_copies(&ids, &mut report)?;
     report.record_ids = Some(ids.into_iter().collect());
-    let beside = PathBuf::from(format!("{}.purge-audit.jsonl", to.display()));
-    let audit_file = options.audit_file.as_deref().unwrap_or(&beside);
     if !options.dry_run {
-        match purge.is_empty_delta() {
+        match purge.inventory.is_empty_delta() {
             true if from == to => std::fs::remove_file(to).map_err(Error::from)?,
             true => {}
             false => purge.write(entries, to, monitor)?,
@@ -81,13 +87,29 @@ pub fn purge_archive(
     report.finish(now, Some(audit_file))
 }
 
+/// The records that are changes of others.
+fn changes_in(bundle: &Bundle) -> Result<Changes> {
+    let mut changes = Changes::default();
+    for partition in &bundle.partitions {
+        let Some(entry) = bundle.archive.entry(&partition.file) else { continue };
+        each_line(bundle.archive.reader(entry)?, |line| {
+            if let (Some(of), Some(id)) = (line.change_of(), line.id()) {
+                changes.add(&of, &id);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(changes)
+}
+
 struct ArchivePurge<'a> {
     bundle: &'a Bundle,
     survey: &'a Survey,
     options: &'a PurgeOptions,
-    manifest: Value,
-    mentions: Mentions,
-    own_files: BTreeSet<String>,
+    inventory: Inventory,
+    sought: Sought,
+    /// True if a record that is left has embeddings.
+    has_embeddings: bool,
     /// True if a record went.
     affected: bool,
 }
@@ -100,10 +122,14 @@ impl<'a> ArchivePurge<'a> {
         report: &mut PurgeReport,
     ) -> Result<Vec<NewEntry<'a>>> {
         let mut entries = Vec::new();
+        ids.iter().for_each(|id| self.sought.add_id(id));
         for (place, partition) in self.bundle.partitions.iter().enumerate() {
             let name = partition.file.as_str();
             let Some(entry) = self.bundle.archive.entry(name) else { continue };
-            let left = without_lines(self.bundle.archive.reader(entry)?, |id| ids.contains(id))?;
+            let source = self.bundle.archive.reader(entry)?;
+            let left = without(source, |id| ids.contains(id), |record| self.sought.add(record))
+                .map_err(|error| error.in_entry(name))?;
+            self.has_embeddings |= left.has_embeddings;
             if left.removed == 0 {
                 entries.extend(self.copied(name));
                 continue;
@@ -111,114 +137,47 @@ impl<'a> ArchivePurge<'a> {
             self.affected = true;
             report.records_removed = report.records_removed.saturating_add(left.removed);
             report.partitions_affected.push(name.to_owned());
-            self.learn(&left);
-            self.count(place, &left);
+            self.inventory.count(place, &left);
             let Left { file, sha256, size, lines, .. } = left;
             if lines > 0 || self.bundle.kind == Kind::Snapshot {
                 let (name, content) = (name.to_owned(), Content::Temporary(file));
                 entries.push(NewEntry { name, content, sha256, size });
             }
         }
-        self.sum_up();
+        if self.affected {
+            self.inventory.sum_up();
+        }
         Ok(entries)
-    }
-
-    /// Learns what to look for elsewhere.
-    fn learn(&mut self, left: &Left) {
-        for record in &left.gone {
-            let text = |value: &Value, name: &str| {
-                value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
-            };
-            let content = text(&record.rest, "content");
-            if content != DELETED_CONTENT {
-                self.mentions.add(&content);
-            }
-            let source = record.rest.get("source").cloned().unwrap_or_default();
-            let (runtime, file) = (text(&source, "runtime"), text(&source, "origin_file"));
-            if !file.is_empty() {
-                self.own_files.insert(format!("raw/{runtime}/{file}"));
-            }
-        }
-    }
-
-    /// Corrects what the manifest says of a partition.
-    fn count(&mut self, place: usize, left: &Left) {
-        let said = match self.bundle.kind {
-            Kind::Snapshot => self
-                .manifest
-                .get_mut("layers")
-                .and_then(|layers| layers.get_mut("memory"))
-                .and_then(|memory| memory.get_mut("partitions"))
-                .and_then(|partitions| partitions.get_mut(place)),
-            Kind::Delta => {
-                self.manifest.get_mut("changes").and_then(|changes| changes.get_mut("memory"))
-            }
-        };
-        let Some(Value::Object(said)) = said else { return };
-        said.insert("record_count".to_owned(), json!(left.lines));
-        if said.contains_key("checksum") {
-            let hash = data_encoding::HEXLOWER.encode(&left.sha256);
-            said.insert("checksum".to_owned(), json!(format!("sha256:{hash}")));
-        }
-    }
-
-    /// Adds up the records of all partitions; a delta without any has no memory.
-    fn sum_up(&mut self) {
-        if !self.affected {
-            return;
-        }
-        match self.bundle.kind {
-            Kind::Snapshot => {
-                let memory = self.manifest.get_mut("layers");
-                let Some(memory) = memory.and_then(|layers| layers.get_mut("memory")) else {
-                    return;
-                };
-                let partitions = memory.get("partitions").and_then(Value::as_array);
-                let counts = partitions.into_iter().flatten();
-                let counts = counts.filter_map(|said| said.get("record_count")?.as_u64());
-                let sum = counts.fold(0, u64::saturating_add);
-                json::set(memory, "record_count", json!(sum));
-            }
-            Kind::Delta => {
-                let Some(Value::Object(changes)) = self.manifest.get_mut("changes") else { return };
-                let memory = changes.get("memory").and_then(|memory| memory.get("record_count"));
-                if memory.and_then(Value::as_u64) == Some(0) {
-                    changes.remove("memory");
-                }
-            }
-        }
     }
 
     /// Copies the other entries, but for files with copies of what went, and what would have to be made anew.
     fn others(&mut self, entries: &mut Vec<NewEntry<'a>>, report: &mut PurgeReport) -> Result<()> {
+        let archive = &self.bundle.archive;
+        let files: Vec<&str> = self.bundle.files().collect();
+        let mut dropped = self.sought.copies(&files, |name| {
+            archive.entry(name).map(|entry| archive.reader(entry)).transpose()
+        })?;
+        report.raw_files_affected = dropped.iter().cloned().collect();
+        if self.options.keep_raw {
+            dropped.retain(|name| name == VECTORS_ENTRY);
+        }
+        if !dropped.is_empty() {
+            let left = files.iter().copied().filter(|name| !dropped.contains(*name));
+            self.inventory.tell_files(&left.collect::<Vec<_>>(), self.has_embeddings);
+        }
         let is_partition = |name: &str| self.bundle.partitions.iter().any(|one| one.file == name);
-        let files: BTreeSet<&str> = self.bundle.files().collect();
-        let (mut kept, mut dropped) = (Vec::new(), Vec::new());
-        for entry in self.bundle.archive.entries() {
-            let name = entry.name();
-            if is_partition(name) || [MANIFEST_ENTRY, DELTA_MANIFEST_ENTRY].contains(&name) {
+        for name in archive.entries().iter().map(crate::archive::Entry::name) {
+            let is_manifest = [MANIFEST_ENTRY, DELTA_MANIFEST_ENTRY].contains(&name);
+            if is_partition(name) || is_manifest || dropped.contains(name) {
                 continue;
             }
-            let is_vectors = name == VECTORS_ENTRY && self.affected;
-            let is_copy = files.contains(name)
-                && self.affected
-                && (self.own_files.contains(name)
-                    || self.mentions.are_in(self.bundle.archive.reader(entry)?)?);
-            match is_vectors || is_copy {
-                true => dropped.push(name),
-                false => kept.push(name),
-            }
-        }
-        report.raw_files_affected = dropped.iter().map(|name| (*name).to_owned()).collect();
-        if self.options.keep_raw {
-            kept.extend(dropped.drain(..).filter(|name| *name != VECTORS_ENTRY));
-        }
-        for name in kept {
             let is_index = name == INDEX_ENTRY || self.bundle.index_entry() == Some(name);
-            if is_index && self.affected && self.bundle.kind == Kind::Snapshot {
-                let memory = self.manifest.get("layers").and_then(|layers| layers.get("memory"));
-                let partitions = memory.and_then(|memory| memory.get("partitions"));
-                entries.push(NewEntry::text(name, &json::line(&json!({"partitions": partitions}))));
+            if is_index && self.affected {
+                // A delta needs none.
+                if self.bundle.kind == Kind::Snapshot {
+                    let index = json!({"partitions": self.inventory.partitions()});
+                    entries.push(NewEntry::text(name, &json::line(&index)));
+                }
             } else if self.bundle.layer_entry(ATTACHMENTS) == Some(name) && !dropped.is_empty() {
                 entries.push(self.detached(name, &dropped)?);
             } else {
@@ -228,22 +187,51 @@ impl<'a> ArchivePurge<'a> {
         Ok(())
     }
 
+    /// Finds other records and documents that have the content of one that went.
+    fn find_copies(&self, ids: &BTreeSet<String>, report: &mut PurgeReport) -> Result<()> {
+        let archive = &self.bundle.archive;
+        let (mut records, mut documents) = (BTreeSet::new(), BTreeSet::new());
+        self.sought.each_finder(|finder| {
+            for layer in LAYERS {
+                let entry = self.bundle.layer_entry(layer).and_then(|name| archive.entry(name));
+                if let Some(entry) = entry
+                    && finder.is_in(archive.reader(entry)?)?
+                {
+                    documents.insert(layer.name.to_owned());
+                }
+            }
+            for partition in &self.bundle.partitions {
+                let Some(entry) = archive.entry(&partition.file) else { continue };
+                each_line(archive.reader(entry)?, |line| {
+                    let content =
+                        line.value.as_ref().and_then(|value| value.get("content")?.as_str());
+                    if let Some(id) = line.id().filter(|id| !ids.contains(id))
+                        && content.is_some_and(|content| finder.is_in_text(content))
+                    {
+                        records.insert(id);
+                    }
+                    Ok(())
+                })?;
+            }
+            Ok(())
+        })?;
+        report.records_with_copies.extend(records);
+        report.documents_with_copies.extend(documents);
+        Ok(())
+    }
+
     /// The list of attachments, of which those whose files went are descriptions.
-    fn detached(&mut self, name: &str, dropped: &[&str]) -> Result<NewEntry<'a>> {
+    fn detached(&mut self, name: &str, dropped: &BTreeSet<String>) -> Result<NewEntry<'a>> {
         let bytes = self.bundle.archive.read(name, MAX_DOCUMENT_BYTES)?.unwrap_or_default();
         let mut document = json::parse(&bytes).map_err(|error| error.in_entry(name))?;
         let list = document.get_mut("attachments").and_then(Value::as_array_mut);
         for item in list.into_iter().flatten().filter_map(Value::as_object_mut) {
             let path = item.get("archive_path").and_then(Value::as_str);
-            if path.is_some_and(|path| dropped.contains(&path)) {
+            if path.is_some_and(|path| dropped.contains(path)) {
                 item.insert("archive_path".to_owned(), Value::Null);
             }
         }
-        if let Some(Value::Object(layers)) = self.manifest.get_mut("layers") {
-            let mut said = described(ATTACHMENTS, &document);
-            json::set(&mut said, "file", json!(name));
-            update(layers, ATTACHMENTS.name, said);
-        }
+        self.inventory.tell_attachments(name, &document);
         Ok(NewEntry::text(name, &json::line(&document)))
     }
 
@@ -254,13 +242,8 @@ impl<'a> ArchivePurge<'a> {
         Some(NewEntry { name: name.to_owned(), content, sha256, size })
     }
 
-    fn is_empty_delta(&self) -> bool {
-        let changes = self.manifest.get("changes").and_then(Value::as_object);
-        self.bundle.kind == Kind::Delta && changes.is_some_and(json::Map::is_empty)
-    }
-
     fn write(self, mut entries: Vec<NewEntry<'a>>, to: &Path, monitor: &Monitor<'_>) -> Result<()> {
-        let (manifest, _) = with_checksum(self.manifest, &entries);
+        let (manifest, _) = with_checksum(self.inventory.manifest, &entries);
         let names: &[&str] = match self.bundle.kind {
             Kind::Snapshot => &[MANIFEST_ENTRY],
             Kind::Delta => &[DELTA_MANIFEST_ENTRY, MANIFEST_ENTRY],

@@ -1,16 +1,26 @@
 //! Purge (ALF 3.1.11, 6.4): what is purged is physically gone, and a record of the purge says so without repeating it.
 //!
-//! `report`: what is asked, and the audit record. `store`: records or all of an agent of a store. `lineage`: the
-//! grains of a record. `lines`: files without some of their lines. `archive`: records of a file. `mentions`: copies
-//! of a content elsewhere.
+//! `report`: what is asked, and the audit record. `walk`: what the grains of a store are. `targets`: which of them go.
+//! `store`: records of a store, with `plan`, what changes beside them, and `copies`, where else it is what they said;
+//! `whole`: all of an agent. `sought`, `mentions`, `unescape`: how copies are found. `lines`: files without some of their
+//! lines. `archive`: records of a file; `inventory`: what its manifest says then.
 
 mod archive;
-mod lineage;
+mod copies;
+mod inventory;
 mod lines;
 mod mentions;
+mod plan;
 mod report;
+mod sought;
 mod store;
+mod targets;
+mod unescape;
+mod walk;
+mod whole;
 
 pub use archive::purge_archive;
 pub use report::{PurgeOptions, PurgeReason, PurgeReport, PurgeScope};
+pub(super) use sought::Sought;
 pub use store::purge;
+pub(super) use targets::Changes;

@@ -158,9 +158,30 @@ pub struct PurgeReport {
     /// Records that a hold or a retention keeps.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub records_kept: Vec<String>,
+    /// Documents that a hold or a retention keeps, by layer, and of a list by the id of the item: `principal/<id>`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub documents_kept: Vec<String>,
     /// Other records whose content has that of one that is gone: they are left.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub records_with_copies: Vec<String>,
+    /// Layers whose documents have the content of a record that is gone: they are left.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub documents_with_copies: Vec<String>,
+    /// Records that are gone, and of which a consent or a rule kept a version from being read: files were not searched
+    /// for what it said.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub records_unread: Vec<String>,
+}
+
+/// Refuses an audit record that could not be written, before anything is purged.
+///
+/// # Errors
+/// `ERR_CONFLICT` for a file within a store; `ERR_IO`.
+pub(super) fn check_audit_file(file: Option<&Path>, options: &PurgeOptions) -> Result<()> {
+    let Some(path) = file.filter(|_| !options.dry_run) else { return Ok(()) };
+    grainstore::check_outside(path)?;
+    let opened = OpenOptions::new().create(true).append(true).open(path);
+    opened.map(drop).map_err(|error| Error::from(error).at_path(path))
 }
 
 impl PurgeReport {
@@ -191,7 +212,10 @@ impl PurgeReport {
             records_removed: 0,
             dry_run: options.dry_run,
             records_kept: Vec::new(),
+            documents_kept: Vec::new(),
             records_with_copies: Vec::new(),
+            documents_with_copies: Vec::new(),
+            records_unread: Vec::new(),
         })
     }
 
@@ -205,7 +229,10 @@ impl PurgeReport {
             &mut self.partitions_affected,
             &mut self.raw_files_affected,
             &mut self.records_kept,
+            &mut self.documents_kept,
             &mut self.records_with_copies,
+            &mut self.documents_with_copies,
+            &mut self.records_unread,
         ] {
             list.sort_unstable();
             list.dedup();

@@ -13,9 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::agent::MAX_SEQUENCE;
 use super::bundle::{Bundle, Kind};
+use super::import::Withheld;
 use super::issue::{Issues, Place, Severity};
+use super::log::MAX_SEQUENCE;
 use super::names::Layer;
 use crate::error::{Error, Result};
 use crate::json::Value;
@@ -45,6 +46,8 @@ pub(super) struct Survey {
     pub(super) ids: Vec<u128>,
     /// Ids that two records have.
     pub(super) twice: BTreeSet<u128>,
+    /// What of it was purged from the store.
+    pub(super) withheld: Withheld,
     links: Vec<links::Link>,
     pub(super) artifacts: Artifacts,
     /// Capabilities that need something of the host.

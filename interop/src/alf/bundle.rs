@@ -6,7 +6,7 @@ use std::path::Path;
 use super::issue::{Issues, Place};
 use super::names::{
     DELTA_ENTRY, DELTA_MANIFEST_ENTRY, EMBEDDINGS_FOLDER, INDEX_ENTRY, LAYERS, LAYERS_REMOVED,
-    Layer, MAJOR, MANIFEST_ENTRY, OF_USER_MEMBER,
+    Layer, MAJOR, MANIFEST_ENTRY, MEMORY_FOLDER, OF_USER_MEMBER, PARTITIONS_FOLDER,
 };
 use super::schema;
 use crate::archive::{Archive, Entry, EntryReader, Limits};
@@ -190,15 +190,16 @@ impl Bundle {
 }
 
 /// Returns `true` for a name that the standard has a use for: the document of a layer, what is in a folder of its name,
-/// and all under `memory/` but embeddings. Files are elsewhere.
+/// partitions, and other lines of records under `memory/`. Files are elsewhere.
 fn is_reserved(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let is_of_layer = |layer: &Layer| {
         let rest = name.strip_prefix(layer.name);
         name == layer.entry || rest.is_some_and(|rest| rest.starts_with('/'))
     };
-    let is_memory = name.starts_with("memory/") && !name.starts_with(EMBEDDINGS_FOLDER);
-    is_memory || LAYERS.iter().any(is_of_layer)
+    let has_lines = name.starts_with(MEMORY_FOLDER) && name.ends_with(".jsonl");
+    let is_memory = has_lines && !name.starts_with(EMBEDDINGS_FOLDER);
+    is_memory || name.starts_with(PARTITIONS_FOLDER) || LAYERS.iter().any(is_of_layer)
 }
 
 /// Refuses versions that are newer than what is read (ALF 8.2).

@@ -24,6 +24,7 @@ pub(super) const MANIFEST_ENTRY: &str = "manifest.json";
 pub(super) const DELTA_MANIFEST_ENTRY: &str = "delta-manifest.json";
 pub(super) const INDEX_ENTRY: &str = "memory/index.json";
 pub(super) const DELTA_ENTRY: &str = "memory/delta.jsonl";
+pub(super) const MEMORY_FOLDER: &str = "memory/";
 pub(super) const PARTITIONS_FOLDER: &str = "memory/partitions/";
 pub(super) const EMBEDDINGS_FOLDER: &str = "memory/embeddings/";
 pub(super) const VECTORS_ENTRY: &str = "memory/embeddings/vectors.bin";

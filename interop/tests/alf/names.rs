@@ -55,8 +55,10 @@ fn entries_that_the_manifest_does_not_list_are_told_where_their_names_are_of_the
         "identity/soul.md",
         "principals.json",
     ];
-    let mut made =
-        plain().file("notes/credentials.json", b"1").file("memory/embeddings/more.bin", b"2");
+    let mut made = plain()
+        .file("notes/credentials.json", b"1")
+        .file("memory/embeddings/more.jsonl", b"2")
+        .file("memory/notes.json", b"3");
     for name in reserved {
         made = made.file(name, secret);
     }
@@ -69,11 +71,11 @@ fn entries_that_the_manifest_does_not_list_are_told_where_their_names_are_of_the
     assert_eq!((told, found.valid), (expected.to_vec(), false));
     let report = world.import(&path);
     let told = report.warnings.iter().filter(|issue| issue.message.contains("does not list it"));
-    assert_eq!((told.count(), report.layers["files"].created), (6, 2));
+    assert_eq!((told.count(), report.layers["files"].created), (6, 3));
     let (out, _) = world.export();
     assert_eq!(
         out.files.keys().collect::<Vec<_>>(),
-        ["memory/embeddings/more.bin", "notes/credentials.json"]
+        ["memory/embeddings/more.jsonl", "memory/notes.json", "notes/credentials.json"]
     );
     // Purged of the file, too: a copy in what is not listed goes.
     let to = world.dir.path().join("purged.alf");

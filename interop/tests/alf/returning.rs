@@ -141,7 +141,7 @@ fn scattered() -> Made {
             format!("{{\"{}\": [1, 2]}}", id(60).to_uppercase()).as_bytes(),
         )
         .file("memory/tombstones.json", format!("[\"{}\"]", id(60)).as_bytes())
-        .file("memory/other.json", b"[]")
+        .file("memory/embeddings/other.json", b"[]")
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn nothing_of_a_record_is_left_in_any_entry_of_a_file() {
         assert!(!text.contains("4929"), "{}", entry.name());
         assert!(!text.contains(&id(60)), "{}", entry.name());
     }
-    assert!(archive.entry("memory/other.json").is_some());
+    assert!(archive.entry("memory/embeddings/other.json").is_some());
     let [before, found] = [&from, &to]
         .map(|path| alf::validate(path, Limits::default(), &Monitor::default()).unwrap());
     assert!(found.valid, "{found:?}");

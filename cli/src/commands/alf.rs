@@ -103,6 +103,9 @@ struct Export {
     /// Export grains too that were not born as memory records
     #[arg(long)]
     native: bool,
+    /// What is of this principal alone: their records, profile and attachments
+    #[arg(long, value_name = "UUID")]
+    of_user: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -216,6 +219,7 @@ impl Export {
             granularity: self.partitions,
             remember_sealed: !self.forget_sealed,
             native: self.native,
+            of_user: self.of_user,
         };
         let file = self.file;
         let report = followed(context, |monitor| alf::export(&session, &file, &options, monitor))?;

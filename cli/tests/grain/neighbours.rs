@@ -60,6 +60,13 @@ fn an_agent_moves_from_store_to_store_in_an_archive() {
     assert_eq!(to.grain(&["cal", asked]).done().out, from.grain(&["cal", asked]).done().out);
     to.grain(&["verify"]).done();
 
+    let nobody = ["--agent-id", AGENT, "--of-user", "0a1b2c3d-0000-4000-8000-0000000000ff"];
+    let nobody = from.grain(&[&["--json", "alf", "export", "one.alf"][..], &nobody].concat());
+    assert_eq!(nobody.done().json()["records"], 0);
+    let one = from.path().join("one.alf");
+    let mirrored = to.grain(&["alf", "import", one.to_str().unwrap(), "--mirror"]);
+    assert!(mirrored.code == 1 && mirrored.err.contains("ERR_CONFLICT"), "{}", mirrored.err);
+
     fs::write(to.path().join("cut.alf"), &fs::read(archive).unwrap()[..200]).unwrap();
     let cut = to.grain(&["alf", "validate", "cut.alf"]);
     assert_eq!(cut.code, 1, "{}", cut.err);

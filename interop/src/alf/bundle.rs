@@ -1,10 +1,12 @@
 //! An archive or a delta that is open, with its manifest: which entries hold what.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::issue::{Issues, Place};
 use super::names::{
-    DELTA_ENTRY, DELTA_MANIFEST_ENTRY, INDEX_ENTRY, LAYERS, Layer, MAJOR, MANIFEST_ENTRY,
+    DELTA_ENTRY, DELTA_MANIFEST_ENTRY, EMBEDDINGS_FOLDER, INDEX_ENTRY, LAYERS, LAYERS_REMOVED,
+    Layer, MAJOR, MANIFEST_ENTRY, MEMORY_FOLDER, OF_USER_MEMBER, PARTITIONS_FOLDER,
 };
 use super::schema;
 use crate::archive::{Archive, Entry, EntryReader, Limits};
@@ -35,6 +37,8 @@ pub(super) struct Bundle {
     /// The name of the manifest.
     pub(super) manifest_entry: &'static str,
     pub(super) partitions: Vec<Partition>,
+    /// The names of the entries that the manifest has a use for.
+    named: BTreeSet<String>,
 }
 
 /// A file of records.
@@ -76,7 +80,18 @@ impl Bundle {
         let manifest = json::parse(&bytes).map_err(|error| error.in_entry(manifest_entry))?;
         check_version(&manifest).map_err(|error| error.in_entry(manifest_entry))?;
         let partitions = partitions_of(&manifest, kind);
-        Ok(Self { archive, kind, manifest, manifest_entry, partitions })
+        let named = BTreeSet::new();
+        let mut bundle = Self { archive, kind, manifest, manifest_entry, partitions, named };
+        bundle.named = bundle.names();
+        Ok(bundle)
+    }
+
+    fn names(&self) -> BTreeSet<String> {
+        let own = [MANIFEST_ENTRY, DELTA_MANIFEST_ENTRY, INDEX_ENTRY].into_iter();
+        let layers = LAYERS.iter().filter_map(|layer| self.layer_entry(*layer));
+        let partitions = self.partitions.iter().map(|partition| partition.file.as_str());
+        let all = own.chain(layers).chain(partitions).chain(self.index_entry());
+        all.map(str::to_owned).collect()
     }
 
     /// Opens an archive that is a snapshot or a delta, whichever its manifest says.
@@ -111,6 +126,11 @@ impl Bundle {
         agent.and_then(|agent| agent.get(name)).and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// Returns `true` for an archive of one person alone.
+    pub(super) fn is_of_user(&self) -> bool {
+        self.manifest.get(OF_USER_MEMBER).is_some()
+    }
+
     /// The layers: of a snapshot all, of a delta those that changed.
     fn inventory(&self) -> Option<&Value> {
         self.manifest.get(match self.kind {
@@ -136,22 +156,50 @@ impl Bundle {
     }
 
     /// The names of files that went, in a delta.
-    pub(super) fn removed_files(&self) -> Vec<&str> {
-        let removed = self.inventory().and_then(|changes| changes.get("files_removed"));
+    pub(super) fn removed_files(&self) -> BTreeSet<&str> {
+        self.removed("files_removed")
+    }
+
+    /// The layers that went as a whole, in a delta.
+    pub(super) fn removed_layers(&self) -> impl Iterator<Item = Layer> {
+        let removed = self.removed(LAYERS_REMOVED);
+        LAYERS.into_iter().filter(move |layer| removed.contains(layer.name))
+    }
+
+    fn removed(&self, list: &str) -> BTreeSet<&str> {
+        let removed = self.inventory().and_then(|changes| changes.get(list));
         let removed = removed.and_then(Value::as_array).filter(|_| self.kind == Kind::Delta);
         removed.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
-    /// The names of the entries that are files: raw sources, artifacts, and what is not known.
+    /// The names of the entries that the manifest has no use for: raw sources, artifacts, what is not known, and
+    /// entries that have a name of the standard's all the same.
     pub(super) fn files(&self) -> impl Iterator<Item = &str> {
-        let is_file = |name: &&str| {
-            let is_layer = LAYERS.iter().any(|layer| self.layer_entry(*layer) == Some(name));
-            let is_partition = self.partitions.iter().any(|partition| partition.file == **name);
-            let is_own = [MANIFEST_ENTRY, DELTA_MANIFEST_ENTRY, INDEX_ENTRY].contains(name);
-            !is_layer && !is_partition && !is_own && self.index_entry() != Some(name)
-        };
-        self.archive.entries().iter().map(Entry::name).filter(is_file)
+        self.archive.entries().iter().map(Entry::name).filter(|name| !self.named.contains(*name))
     }
+
+    /// The files that a store keeps.
+    pub(super) fn kept_files(&self) -> impl Iterator<Item = &str> {
+        self.files().filter(|name| !is_reserved(name))
+    }
+
+    /// The entries that the manifest does not list, and whose names the standard has a use for (ALF 4.1).
+    pub(super) fn unlisted(&self) -> impl Iterator<Item = &str> {
+        self.files().filter(|name| is_reserved(name))
+    }
+}
+
+/// Returns `true` for a name that the standard has a use for: the document of a layer, what is in a folder of its name,
+/// partitions, and other lines of records under `memory/`. Files are elsewhere.
+fn is_reserved(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_of_layer = |layer: &Layer| {
+        let rest = name.strip_prefix(layer.name);
+        name == layer.entry || rest.is_some_and(|rest| rest.starts_with('/'))
+    };
+    let has_lines = name.starts_with(MEMORY_FOLDER) && name.ends_with(".jsonl");
+    let is_memory = has_lines && !name.starts_with(EMBEDDINGS_FOLDER);
+    is_memory || name.starts_with(PARTITIONS_FOLDER) || LAYERS.iter().any(is_of_layer)
 }
 
 /// Refuses versions that are newer than what is read (ALF 8.2).

@@ -14,6 +14,11 @@ use crate::error::Result;
 
 /// Bits of a key of the log within one sequence number.
 const PART_BITS: u32 = 20;
+/// Parts of a sequence number at most.
+pub(super) const MAX_PARTS: u64 = 1 << PART_BITS;
+/// The highest sequence number that is taken from elsewhere: the store's own, which go on from it, have as much room
+/// again.
+pub(super) const MAX_SEQUENCE: u64 = (1 << 43) - 1;
 /// The number that is the last sequence number.
 const HEAD: &str = "sequence";
 

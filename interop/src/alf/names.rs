@@ -14,6 +14,8 @@ pub(super) const CHECKSUM_SCHEME: &str = "alf-entries-v1";
 pub(super) const RUNTIME: &str = "grainstore";
 /// The member of a record that says which record it is a change of.
 pub(super) const CHANGE_OF: &str = "x_change_of";
+/// The entry of `context` with the grain that one of the same content comes after, and does not derive from.
+pub(super) const AFTER: &str = "after";
 /// The content of a record that says that another is deleted.
 pub(super) const DELETED_CONTENT: &str = "[deleted]";
 
@@ -22,7 +24,9 @@ pub(super) const MANIFEST_ENTRY: &str = "manifest.json";
 pub(super) const DELTA_MANIFEST_ENTRY: &str = "delta-manifest.json";
 pub(super) const INDEX_ENTRY: &str = "memory/index.json";
 pub(super) const DELTA_ENTRY: &str = "memory/delta.jsonl";
+pub(super) const MEMORY_FOLDER: &str = "memory/";
 pub(super) const PARTITIONS_FOLDER: &str = "memory/partitions/";
+pub(super) const EMBEDDINGS_FOLDER: &str = "memory/embeddings/";
 pub(super) const VECTORS_ENTRY: &str = "memory/embeddings/vectors.bin";
 
 /// A layer of an archive that is a document.
@@ -58,6 +62,10 @@ pub(super) static LAYERS: [Layer; 4] = [IDENTITY, PRINCIPALS, CREDENTIALS, ATTAC
 pub(super) const MANIFEST_LAYER: &str = "manifest";
 /// The member of a delta with what the manifest of the agent says now.
 pub(super) const MANIFEST_MEMBER: &str = "x_manifest";
+/// The member of a manifest that says of which person alone the archive is.
+pub(super) const OF_USER_MEMBER: &str = "x_of_user";
+/// The member of the changes of a delta with the layers that went as a whole.
+pub(super) const LAYERS_REMOVED: &str = "layers_removed";
 /// The layer that lists files: raw sources, artifacts, entries that are not known.
 pub(super) const FILES_LAYER: &str = "files";
 /// The layer that lists partitions whose bytes must not change any more.

@@ -1,7 +1,12 @@
 //! Documents of an owner, such as an agent: each is a State grain, one for each version, superseding the one before.
 //!
 //! A document is named by its layer, and an item of one by its id too. Its value is in `<prefix>:json`, in ASCII, so
-//! that no normal form of text changes it. A row leads to the newest version.
+//! that no normal form of text changes it. A row leads to the newest version. It stays when a document is taken back:
+//! what comes later takes the place of that version, and an erasure finds all of them. Where writing was interrupted
+//! the row is behind, and what lies beside the newest version may be missing: then the version before it is read, until
+//! the same is written again.
+
+mod versions;
 
 mod trial;
 
@@ -12,9 +17,10 @@ use grainstore::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{NewGrain, Profile, Rows, whole_fields};
-use crate::error::{Error, Result};
+use super::{NewGrain, Profile, Rows};
+use crate::error::Result;
 use crate::json;
+use versions::Found;
 
 pub(crate) use trial::RefusedReplacement;
 
@@ -22,8 +28,6 @@ pub(crate) use trial::RefusedReplacement;
 const HEADS: u8 = 240;
 /// Documents that are written together.
 const BATCH: usize = 500;
-/// Most versions that are walked from a row to the newest.
-const MAX_STEPS: usize = 100_000;
 
 /// The documents of one owner.
 #[derive(Debug, Clone)]
@@ -73,6 +77,14 @@ struct Head {
     address: String,
 }
 
+/// A version that is to take the place of another.
+struct Replacing {
+    /// The version before it; `None` if it has taken its place already.
+    old: Option<ContentAddress>,
+    new: NewGrain,
+    key: String,
+}
+
 impl<'s> Documents<'s> {
     pub(crate) fn new(session: &'s Session, profile: Profile, owner: &str) -> Self {
         let rows = Rows::new(session, profile.application(owner));
@@ -93,16 +105,10 @@ impl<'s> Documents<'s> {
     /// # Errors
     /// Those of [`Session::inspect`] and [`Session::side_blob`]; `ERR_CORRUPT`.
     pub(crate) fn read(&self, layer: &str, item: Option<&str>) -> Result<Option<KeptDocument>> {
-        let Some(address) = self.head(layer, item)? else { return Ok(None) };
-        let stored = self.session.inspect(&address)?;
-        let fields = whole_fields(self.session, self.profile, &address, stored.grain()?)?;
-        let context = fields.get("context").and_then(Value::as_map);
-        let text = context.and_then(|context| context.get(&self.profile.key("json")));
-        let text = text.and_then(Value::as_str).unwrap_or_default();
-        Ok(Some(KeptDocument { address, value: json::parse(text.as_bytes())? }))
+        Ok(self.find(layer, item)?.and_then(|found| found.kept))
     }
 
-    /// Returns the ids of the items of a layer, in order.
+    /// Returns the ids of the items of a layer, in order, those that were taken back too.
     ///
     /// # Errors
     /// Those of [`Session::rows`].
@@ -142,33 +148,32 @@ impl<'s> Documents<'s> {
 
     fn write_batch(&self, batch: Vec<Document>) -> Result<Vec<Written>> {
         let mut written = Vec::with_capacity(batch.len());
-        let (mut created, mut replaced) = (Vec::new(), Vec::new());
+        let (mut created, mut replacing) = (Vec::new(), Vec::new());
         for document in batch {
             let key = key_of(document.layer, document.item.as_deref());
-            match self.read(document.layer, document.item.as_deref())? {
-                Some(kept) if json::equal(&kept.value, &document.value) => {
+            let Some(found) = self.find(document.layer, document.item.as_deref())? else {
+                created.push((self.new_grain_of(&document, None)?, document, key));
+                written.push(Written::Created);
+                continue;
+            };
+            match &found.kept {
+                Some(kept)
+                    if kept.address == found.newest
+                        && json::equal(&kept.value, &document.value) =>
+                {
                     written.push(Written::Same);
+                    continue;
                 }
-                Some(kept) => {
-                    let new = self.new_grain_of(document, Some(&kept.address))?;
-                    replaced.push((kept.address, new, key));
-                    written.push(Written::Replaced);
-                }
-                None => {
-                    created.push((self.new_grain_of(document, None)?, key));
-                    written.push(Written::Created);
-                }
+                Some(_) => written.push(Written::Replaced),
+                None => written.push(Written::Created),
             }
+            replacing.push(self.replacing(&found, &document, key)?);
         }
-        self.session.put_batch(created.iter().map(|(new, _)| new.offer()))?;
-        let submitted = replaced
-            .iter()
-            .map(|(old, new, _)| self.session.submit_supersede(old, new.offer(), None));
-        let submitted: Vec<Pending<ContentAddress>> = submitted.collect();
-        submitted.into_iter().try_for_each(|pending| pending.wait().map(drop))?;
-        let all = created.into_iter().chain(replaced.into_iter().map(|(_, new, key)| (new, key)));
+        let mut whole = self.put_created(created, &mut replacing)?;
+        self.supersede(&replacing)?;
+        whole.extend(replacing.into_iter().map(|one| (one.new, one.key)));
         let mut changes = Vec::new();
-        for (mut new, key) in all {
+        for (mut new, key) in whole {
             new.store_spilled(self.session)?;
             changes.push(self.head_row(&key, &new.address())?);
         }
@@ -176,23 +181,71 @@ impl<'s> Documents<'s> {
         Ok(written)
     }
 
-    /// Takes a document back: its versions stay, and none is current.
+    /// The version of a document that comes after what is there. One that was interrupted is completed.
+    fn replacing(&self, found: &Found, document: &Document, key: String) -> Result<Replacing> {
+        if let Some(kept) = &found.kept
+            && kept.address != found.newest
+        {
+            let new = self.grain_of(document, Some(&kept.address))?;
+            if new.address() == found.newest {
+                return Ok(Replacing { old: None, new, key });
+            }
+        }
+        let new = self.new_grain_of(document, Some(&found.newest))?;
+        Ok(Replacing { old: Some(found.newest), new, key })
+    }
+
+    /// Stores first versions. Bytes that the store has, and that are not current, are no first version.
+    fn put_created(
+        &self,
+        created: Vec<(NewGrain, Document, String)>,
+        replacing: &mut Vec<Replacing>,
+    ) -> Result<Vec<(NewGrain, String)>> {
+        let puts = self.session.put_batch(created.iter().map(|(new, ..)| new.offer()))?;
+        let mut first = Vec::with_capacity(created.len());
+        for ((new, document, key), put) in created.into_iter().zip(puts) {
+            let address = new.address();
+            if put.is_duplicate() {
+                let (newest, is_current) = self.newest_after(address)?;
+                if newest != address || !is_current {
+                    replacing.push(self.replacing(
+                        &Found { newest, kept: None },
+                        &document,
+                        key,
+                    )?);
+                    continue;
+                }
+            }
+            first.push((new, key));
+        }
+        Ok(first)
+    }
+
+    fn supersede(&self, replacing: &[Replacing]) -> Result<()> {
+        let submitted = replacing.iter().filter_map(|one| {
+            let old = one.old?;
+            Some(self.session.submit_supersede(&old, one.new.offer(), None))
+        });
+        let submitted: Vec<Pending<ContentAddress>> = submitted.collect();
+        submitted.into_iter().try_for_each(|pending| Ok(pending.wait().map(drop)?))
+    }
+
+    /// Takes a document back: its versions stay, and none is current. Returns `true` if there was one.
     ///
     /// # Errors
     /// Those of [`Session::set_verification`].
     pub(crate) fn retract(&self, layer: &str, item: Option<&str>, reason: &str) -> Result<bool> {
-        let Some(head) = self.head(layer, item)? else { return Ok(false) };
-        self.session.set_verification(&head, VerificationStatus::Retracted, reason, None)?;
-        self.rows.write(vec![self.rows.remove(HEADS, key_of(layer, item).as_str())])?;
+        let Some((newest, true)) = self.newest(layer, item)? else { return Ok(false) };
+        self.session.set_verification(&newest, VerificationStatus::Retracted, reason, None)?;
         Ok(true)
     }
 
-    /// Erases a document in all its versions, and returns how many there were.
+    /// Erases a document in all its versions, also one that was taken back, and returns how many there were.
     ///
     /// # Errors
     /// Those of [`Session::erase`].
     pub(crate) fn erase(&self, layer: &str, item: Option<&str>, reason: &str) -> Result<u64> {
-        let Some(mut address) = self.head(layer, item)? else { return Ok(0) };
+        let Some((mut address, _)) = self.newest(layer, item)? else { return Ok(0) };
         let mut versions = vec![address];
         while let Some(older) = self.version_before(&address)? {
             versions.push(older);
@@ -205,62 +258,37 @@ impl<'s> Documents<'s> {
         Ok(versions.len() as u64)
     }
 
-    /// Returns the version that one took the place of.
-    fn version_before(&self, address: &ContentAddress) -> Result<Option<ContentAddress>> {
-        let grain = self.session.inspect(address)?.grain()?;
-        let older = grain.texts("derived_from").next().map(str::parse::<ContentAddress>);
-        match older.transpose()? {
-            Some(older) if self.session.exists(&older)? => Ok(Some(older)),
-            _ => Ok(None),
-        }
-    }
-
-    /// Returns the newest version. A row may be behind it where writing was interrupted.
-    fn head(&self, layer: &str, item: Option<&str>) -> Result<Option<ContentAddress>> {
-        let key = key_of(layer, item);
-        let Some(head) = self.rows.get::<Head>(HEADS, &key)? else { return Ok(None) };
-        let mut address = head.address.parse::<ContentAddress>()?;
-        for _ in 0..MAX_STEPS {
-            let state = self.session.inspect(&address)?.state;
-            match state.superseded_by {
-                Some(newer) => address = newer,
-                None => return Ok(state.is_current().then_some(address)),
-            }
-        }
-        Err(Error::corrupt(format!("the versions of {layer} have no end")))
-    }
-
     fn head_row(&self, key: &str, address: &ContentAddress) -> Result<RowChange> {
         let head = Head { address: address.to_string() };
         self.rows.put(HEADS, key, &head, Owner::Grain(*address))
     }
 
     /// The grain of a document: of one that was erased and is written again, another one.
-    fn new_grain_of(&self, document: Document, old: Option<&ContentAddress>) -> Result<NewGrain> {
-        let new = self.grain_of(document.clone(), old)?;
+    fn new_grain_of(&self, document: &Document, old: Option<&ContentAddress>) -> Result<NewGrain> {
+        let new = self.grain_of(document, old)?;
         let found = self.session.inspect(&new.address());
         if !self.restores || found.err().map(|error| error.kind()) != Some(ErrorKind::Erased) {
             return Ok(new);
         }
-        let mut document = document;
+        let mut document = document.clone();
         let context = document.fields.entry("context".to_owned());
         if let Value::Map(context) = context.or_insert_with(|| Value::Map(Map::new())) {
             let now = self.session.now().get();
             context.insert(self.profile.key("restored_at"), Value::from(now));
         }
-        self.grain_of(document, old)
+        self.grain_of(&document, old)
     }
 
-    fn grain_of(&self, document: Document, old: Option<&ContentAddress>) -> Result<NewGrain> {
-        let mut fields = document.fields;
+    fn grain_of(&self, document: &Document, old: Option<&ContentAddress>) -> Result<NewGrain> {
+        let mut fields = document.fields.clone();
         let key = |name| self.profile.key(name);
         let context = fields.entry("context".to_owned()).or_insert_with(|| Value::Map(Map::new()));
         if let Value::Map(context) = context {
             context.insert(key("layer"), Value::from(document.layer));
             context.insert(key("agent_id"), Value::from(self.owner.as_str()));
             context.insert(key("json"), Value::from(json::ascii(&document.value)));
-            if let Some(item) = document.item {
-                context.insert(key("item_id"), Value::from(item));
+            if let Some(item) = &document.item {
+                context.insert(key("item_id"), Value::from(item.as_str()));
             }
         }
         let tags = fields.entry("structural_tags".to_owned()).or_insert(Value::Array(Vec::new()));
@@ -268,7 +296,7 @@ impl<'s> Documents<'s> {
             tags.push(Value::from(self.profile.tag()));
         }
         fields.insert("type".to_owned(), Value::from("state"));
-        fields.insert("namespace".to_owned(), Value::from(document.namespace));
+        fields.insert("namespace".to_owned(), Value::from(document.namespace.as_str()));
         fields.insert("created_at".to_owned(), Value::from(document.created_at.get()));
         let fields = match old {
             Some(old) => NewGrain::succeeding(fields, old, "a newer version"),

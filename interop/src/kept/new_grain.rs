@@ -63,9 +63,15 @@ impl NewGrain {
         Self { address, offer, size_bytes, spilled: Vec::new() }
     }
 
-    /// Adds to fields that the grain takes the place of another, and why.
-    pub(crate) fn succeeding(mut fields: Map, old: &ContentAddress, why: &str) -> Map {
+    /// Adds to fields that the grain derives from another, whose place it does not take.
+    pub(crate) fn deriving(mut fields: Map, old: &ContentAddress) -> Map {
         fields.insert("derived_from".to_owned(), Value::from(vec![old.to_string()]));
+        fields
+    }
+
+    /// Adds to fields that the grain takes the place of another, and why.
+    pub(crate) fn succeeding(fields: Map, old: &ContentAddress, why: &str) -> Map {
+        let mut fields = Self::deriving(fields, old);
         fields.insert("supersession_justification".to_owned(), Value::from(why));
         fields
     }

@@ -82,6 +82,27 @@ fn items_are_kept_apart_and_a_retracted_one_is_gone() {
 }
 
 #[test]
+fn what_was_taken_back_and_is_written_again_is_a_version_of_the_same_document() {
+    let dir = tempfile::tempdir().unwrap();
+    let session = open(dir.path());
+    let documents = Documents::new(&session, PROFILE, "ann");
+    let write = || documents.write([document(Some("a"), json!({"n": 1}))]).unwrap();
+    assert_eq!(write(), [Written::Created]);
+    for round in 0..3 {
+        assert!(documents.retract("notes", Some("a"), "a test").unwrap());
+        assert!(!documents.retract("notes", Some("a"), "a test").unwrap());
+        assert!(documents.read("notes", Some("a")).unwrap().is_none(), "{round}");
+        assert_eq!(write(), [Written::Created]);
+        assert_eq!(write(), [Written::Same]);
+        assert_eq!(documents.read("notes", Some("a")).unwrap().unwrap().value, json!({"n": 1}));
+    }
+    documents.retract("notes", Some("a"), "a test").unwrap();
+    assert_eq!(documents.items("notes").unwrap(), ["a"]);
+    assert_eq!(documents.erase("notes", Some("a"), "a test").unwrap(), 4);
+    assert_eq!(session.store().stats().unwrap().application_rows, 0);
+}
+
+#[test]
 fn files_are_kept_in_pieces_and_pieces_nobody_needs_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     let session = open(dir.path());

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::kit::*;
 
 /// Imports an archive that is refused, into a store that stays empty.
-fn refused(made: &Made) -> Error {
+pub(crate) fn refused(made: &Made) -> Error {
     let world = World::new();
     let path = made.write(world.dir.path(), "in.alf");
     let options = ImportOptions { strict: true, ..ImportOptions::default() };
@@ -19,11 +19,11 @@ fn refused(made: &Made) -> Error {
     error
 }
 
-fn plain() -> Made {
+pub(crate) fn plain() -> Made {
     Made::of(vec![("2026-Q3", vec![record(1, "2026-07-02T00:00:00Z")])])
 }
 
-fn changed(change: impl FnOnce(&mut Value)) -> Made {
+pub(crate) fn changed(change: impl FnOnce(&mut Value)) -> Made {
     let mut made = rich();
     change(&mut made.manifest);
     made

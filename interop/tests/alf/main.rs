@@ -7,15 +7,21 @@
     reason = "a test stops at a surprise, says what it skips, and takes values as they are written"
 )]
 
+mod again;
 mod attack;
 mod delta;
 mod erased;
 mod examples;
 mod hidden;
+mod histories;
 mod hostile;
 mod kit;
+mod links;
 mod locks;
+mod names;
 mod native;
+mod order;
+mod person;
 mod purge;
 mod returning;
 mod round_trip;

@@ -31,6 +31,24 @@ fn notes_become_what_is_known_with_observations_and_relations() {
 }
 
 #[test]
+fn a_note_with_many_tags_and_many_lines_does_not_multiply_them() {
+    let kit = Kit::new();
+    let tags: Vec<String> = (0..3_000).map(|at| format!("tag{at}")).collect();
+    let lines: String = (0..200).map(|at| format!("- [fact] number {at} #own\n")).collect();
+    let note = format!("---\ntitle: Many\ntags: [{}]\n---\n{lines}", tags.join(", "));
+    kit.file("notes/many.md", note);
+    let name = "n".repeat(600);
+    kit.file("notes/long.md", format!("---\ntitle: {name}\n---\nx"));
+    let report = kit.run(Format::BasicMemory, &kit.path("notes"));
+    assert_eq!((report.added, report.left_out), (201, 1), "{report:?}");
+    let count = |grain: &grainstore::Grain| grain.texts("structural_tags").count();
+    let statements = kit.by("relation", "fact");
+    assert_eq!((statements.len(), count(&statements[0])), (200, 65));
+    assert!(statements[0].texts("structural_tags").any(|tag| tag == "own"));
+    assert_eq!(count(&kit.by("relation", "mg:knows")[0]), 3_000);
+}
+
+#[test]
 fn a_note_that_changed_takes_the_place_of_its_grain() {
     let kit = Kit::new();
     kit.file("notes/coffee.md", NOTE);

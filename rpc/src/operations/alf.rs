@@ -81,6 +81,7 @@ pub(crate) struct Export {
     remember_sealed: Option<bool>,
     #[serde(default)]
     native: bool,
+    user_id: Option<String>,
     #[serde(default)]
     progress: bool,
 }
@@ -90,11 +91,16 @@ pub(crate) fn alf_export(
     session: &Session,
     events: &mut Events<'_>,
 ) -> Result<ExportReport> {
-    let Export { path, agent_id, agent_name, granularity, remember_sealed, native, progress } =
-        given;
-    let remember_sealed = remember_sealed.unwrap_or(true);
-    let options = ExportOptions { agent_id, agent_name, granularity, remember_sealed, native };
-    followed(events, progress, |monitor| alf::export(session, &path, &options, monitor))
+    let options = ExportOptions {
+        agent_id: given.agent_id,
+        agent_name: given.agent_name,
+        granularity: given.granularity,
+        remember_sealed: given.remember_sealed.unwrap_or(true),
+        native: given.native,
+        of_user: given.user_id,
+    };
+    let path = given.path;
+    followed(events, given.progress, |monitor| alf::export(session, &path, &options, monitor))
 }
 
 /// Writes what changed since a sequence number.

@@ -9,7 +9,8 @@ use crate::alf::agent;
 use crate::alf::bundle::{Bundle, Kind};
 use crate::alf::export::chosen;
 use crate::alf::import::{
-    ImportOptions, ImportReport, Importer, checked, forgive, import_layers, withhold,
+    ImportOptions, ImportReport, Importer, checked, forgive, import_layers, planned_layers,
+    withhold,
 };
 use crate::alf::issue::Place;
 use crate::alf::names::tables;
@@ -86,9 +87,9 @@ pub fn apply_delta(
     let sequence = agent.sequence()?.saturating_add(1).max(new);
     withhold(&agent, &bundle, &mut survey, options, &mut report.import)?;
     let mut importer = Importer::new(&agent, options, sequence)?;
-    let changed = import_layers(&agent, &bundle, &survey, options, &mut report.import)?;
+    importer.note(planned_layers(&agent, &bundle, &survey, options)?, &mut report.import)?;
+    import_layers(&agent, &bundle, &survey, options, &mut report.import)?;
     importer.know_principals(&survey)?;
-    importer.log(changed);
     importer.run(&bundle, &survey, &mut report.import, monitor)?;
     importer.finish(&mut report.import)?;
     if !options.dry_run {

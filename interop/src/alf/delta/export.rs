@@ -13,8 +13,8 @@ use crate::alf::agent::{self, Agent, Change};
 use crate::alf::export::{Content, NewEntry, chosen, documents_of, with_checksum, write_entries};
 use crate::alf::import::follow_store;
 use crate::alf::names::{
-    DELTA_ENTRY, DELTA_MANIFEST_ENTRY, IDENTITY, MANIFEST_ENTRY, MANIFEST_LAYER, MANIFEST_MEMBER,
-    PRINCIPALS, RUNTIME, VERSION,
+    DELTA_ENTRY, DELTA_MANIFEST_ENTRY, IDENTITY, LAYERS, LAYERS_REMOVED, Layer, MANIFEST_ENTRY,
+    MANIFEST_LAYER, MANIFEST_MEMBER, PRINCIPALS, RUNTIME, VERSION,
 };
 use crate::alf::record::uuid_number;
 use crate::archive::ArchiveWriter;
@@ -56,7 +56,7 @@ pub struct DeltaReport {
     pub updated: u64,
     /// Records that were deleted or purged.
     pub deleted: u64,
-    /// The layers that changed.
+    /// The layers that changed, or went as a whole.
     pub layers: Vec<&'static str>,
     /// Number of files that are new or changed.
     pub files: u64,
@@ -153,7 +153,18 @@ fn add_layers(
     inventory: &mut Value,
 ) -> Result<Vec<&'static str>> {
     let mut layers = Vec::new();
-    for (layer, document) in documents_of(agent)? {
+    let documents = documents_of(agent)?;
+    let is_removed = |layer: &Layer| {
+        let is_there = documents.iter().any(|(of, _)| of == layer);
+        changes.layers.contains(layer.name) && !is_there
+    };
+    let removed: Vec<&'static str> =
+        LAYERS.into_iter().filter(is_removed).map(|layer| layer.name).collect();
+    if !removed.is_empty() {
+        json::set(inventory, LAYERS_REMOVED, json!(removed));
+        layers.extend(removed);
+    }
+    for (layer, document) in documents {
         if !changes.layers.contains(layer.name) {
             continue;
         }

@@ -1,7 +1,8 @@
 //! Entries of a new archive: where their bytes are, with their hash, before they are written.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
 
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
@@ -26,9 +27,66 @@ pub(in super::super) enum Content<'s> {
     Text(String),
     /// A file without a name.
     Temporary(File),
+    /// A part of such a file.
+    Spooled(Part),
     Kept(Option<FileReader<'s>>),
     /// An entry of another archive.
     Archived(&'s Archive, Entry),
+}
+
+/// A part of a file without a name.
+#[derive(Debug, Clone)]
+pub(in super::super) struct Part {
+    file: Arc<File>,
+    at: u64,
+    size: u64,
+}
+
+impl Part {
+    /// Reads it from its start.
+    pub(super) fn reader(&self) -> Result<impl Read> {
+        let mut file = &*self.file;
+        file.seek(SeekFrom::Start(self.at))?;
+        Ok(BufReader::with_capacity(1 << 16, file).take(self.size))
+    }
+}
+
+/// A file without a name that is written part by part: however many entries there are, one file is open. What is written
+/// is read once it is flushed.
+#[derive(Debug)]
+pub(super) struct Spool {
+    file: Arc<File>,
+    writer: BufWriter<File>,
+    begin: u64,
+    end: u64,
+}
+
+impl Spool {
+    pub(super) fn new() -> Result<Self> {
+        let file = tempfile::tempfile()?;
+        let writer = BufWriter::with_capacity(1 << 16, file.try_clone()?);
+        Ok(Self { file: Arc::new(file), writer, begin: 0, end: 0 })
+    }
+
+    /// Ends the part that was written, and begins the next.
+    pub(super) fn part(&mut self) -> Part {
+        let part =
+            Part { file: Arc::clone(&self.file), at: self.begin, size: self.end - self.begin };
+        self.begin = self.end;
+        part
+    }
+}
+
+impl Write for Spool {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.writer.write(bytes)?;
+        self.end = self.end.saturating_add(written as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
 }
 
 impl<'s> NewEntry<'s> {
@@ -71,6 +129,7 @@ pub(in super::super) fn write_entries<'s>(
         match &mut entry.content {
             Content::Text(text) => writer.add(&entry.name, text.as_bytes())?,
             Content::Temporary(file) => writer.add(&entry.name, from_start(file)?)?,
+            Content::Spooled(part) => writer.add(&entry.name, part.reader()?)?,
             Content::Archived(archive, from) => writer.add(&entry.name, archive.reader(from)?)?,
             Content::Kept(reader) => match reader.take() {
                 Some(reader) => writer.add(&entry.name, reader)?,
@@ -83,7 +142,7 @@ pub(in super::super) fn write_entries<'s>(
 }
 
 /// Reads a file from its start.
-pub(super) fn from_start(file: &File) -> Result<impl Read> {
+fn from_start(file: &File) -> Result<impl Read> {
     let mut file = file;
     file.seek(SeekFrom::Start(0))?;
     Ok(BufReader::with_capacity(1 << 16, file))

@@ -1,26 +1,32 @@
 //! The manifest of an archive: what the store knows of it, with counts and checksums as they are now.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use super::NewEntry;
 use super::partitions::Partitions;
 use crate::alf::agent::Agent;
 use crate::alf::names::{
-    ATTACHMENTS, CHECKSUM_SCHEME, IDENTITY, INDEX_ENTRY, Layer, MANIFEST_LAYER, RUNTIME, VERSION,
+    ATTACHMENTS, CHECKSUM_SCHEME, IDENTITY, INDEX_ENTRY, Layer, MANIFEST_LAYER, OF_USER_MEMBER,
+    RUNTIME, VERSION,
 };
 use crate::alf::survey::{checksum, raw_runtime};
 use crate::error::Result;
 use crate::json::{self, Map, Value};
-use crate::kept::{Files, date_text};
+use crate::kept::date_text;
 
 /// What the manifest of a snapshot is about.
 pub(super) struct Snapshot<'a, 's> {
     pub(super) agent: &'a Agent<'s>,
     pub(super) documents: &'a [(Layer, Value)],
     pub(super) partitions: &'a Partitions<'s>,
-    pub(super) files: &'a Files<'s>,
+    /// The names of its files.
+    pub(super) files: &'a BTreeSet<String>,
     /// The name of the agent, if the store has none.
     pub(super) name: Option<&'a str>,
+    /// The person that it is of alone.
+    pub(super) of_user: Option<&'a str>,
 }
 
 type Object = Map<String, Value>;
@@ -32,6 +38,10 @@ impl Snapshot<'_, '_> {
         let Some(Value::Object(mut manifest)) = kept.or_else(|| Some(json!({}))) else {
             return Ok(Value::Null);
         };
+        if let Some(id) = self.of_user {
+            manifest.retain(|name, _| name == "agent");
+            manifest.insert(OF_USER_MEMBER.to_owned(), Value::from(id));
+        }
         let now = date_text(self.agent.session.now()).unwrap_or_default();
         manifest.insert("alf_version".to_owned(), Value::from(VERSION));
         manifest.insert("created_at".to_owned(), Value::from(now));
@@ -45,8 +55,10 @@ impl Snapshot<'_, '_> {
                 about.entry(name).or_insert_with(|| Value::from(value));
             }
         }
-        let sync = manifest.entry("sync").or_insert_with(|| json!({}));
-        if let Value::Object(sync) = sync {
+        // No delta goes on from what one person is given.
+        if self.of_user.is_none()
+            && let Value::Object(sync) = manifest.entry("sync").or_insert_with(|| json!({}))
+        {
             sync.insert("last_sequence".to_owned(), Value::from(self.agent.sequence()?));
         }
         let layers = manifest.entry("layers").or_insert_with(|| json!({}));
@@ -71,7 +83,7 @@ impl Snapshot<'_, '_> {
         if self.partitions.records() == 0 && !layers.contains_key("memory") {
             return;
         }
-        let has_raw = self.files.list().keys().any(|name| raw_runtime(name).is_some());
+        let has_raw = self.files.iter().any(|name| raw_runtime(name).is_some());
         let said = json!({
             "record_count": self.partitions.records(),
             "index_file": INDEX_ENTRY,
@@ -84,18 +96,17 @@ impl Snapshot<'_, '_> {
 
     /// Adds the runtimes under `raw/` to those that are named.
     fn describe_raw_sources(&self, manifest: &mut Object) {
-        let found: std::collections::BTreeSet<&str> =
-            self.files.list().keys().filter_map(|name| raw_runtime(name)).collect();
+        let mut found: BTreeSet<&str> =
+            self.files.iter().filter_map(|name| raw_runtime(name)).collect();
         if found.is_empty() && !manifest.contains_key("raw_sources") {
             return;
         }
         let sources = manifest.entry("raw_sources").or_insert_with(|| json!([]));
         if let Value::Array(sources) = sources {
-            for runtime in found {
-                if !sources.iter().any(|source| source.as_str() == Some(runtime)) {
-                    sources.push(Value::from(runtime));
-                }
+            for source in sources.iter().filter_map(Value::as_str) {
+                found.remove(source);
             }
+            sources.extend(found.into_iter().map(Value::from));
         }
     }
 }

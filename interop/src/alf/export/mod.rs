@@ -1,13 +1,16 @@
 //! Export (ALF 6.1): all of an agent as an archive.
 //!
 //! `adopt`: grains that were not born as records. `partitions`: records by time; those of sealed partitions are the
-//! same bytes each time. `manifest`: what the archive says of itself. `entry`: what is written, with its hash.
+//! same bytes each time. `person`: what is of one person alone. `manifest`: what the archive says of itself. `entry`: what
+//! is written, with its hash.
 
 mod adopt;
 mod entry;
 mod manifest;
 mod partitions;
+mod person;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use grainstore::{Owner, Session};
@@ -24,9 +27,11 @@ use crate::kept::{Files, clamped};
 use crate::monitor::Monitor;
 use crate::transfer;
 
+use entry::Part;
 pub(super) use entry::{Content, NewEntry, write_entries};
 pub(super) use manifest::{described, update, with_checksum};
 use partitions::Partitions;
+use person::Person;
 
 /// Options of [`export`].
 ///
@@ -50,6 +55,10 @@ pub struct ExportOptions {
     /// True to export grains too that were not born as memory records, of all namespaces and in any state: each record
     /// carries its grain. An agent with an id and a name that the store does not have is made then.
     pub native: bool,
+    /// The person that the archive is of, by the `user_id` of grains, which is the id of the principal: their records,
+    /// their profile, and attachments of their records alone. `None` for all of the agent. An import of such an archive
+    /// adds to what a store has, and deletes nothing.
+    pub of_user: Option<String>,
 }
 
 impl Default for ExportOptions {
@@ -60,6 +69,7 @@ impl Default for ExportOptions {
             granularity: Granularity::default(),
             remember_sealed: true,
             native: false,
+            of_user: None,
         }
     }
 }
@@ -126,29 +136,37 @@ pub fn export(
     if !session.store().is_read_only() {
         follow_store(&agent)?;
     }
+    let person = options.of_user.as_deref().map(|id| Person::of(&agent, id)).transpose()?;
     let writer = ArchiveWriter::create(path.as_ref())?;
     let sealed = agent.sealed()?;
-    let mut partitions = Partitions::of(&agent, &sealed, options.granularity, monitor)?;
+    let records = person.as_ref().map(|person| &person.records);
+    let mut partitions = Partitions::of(&agent, (&sealed, options.granularity), records, monitor)?;
     let files = agent.files()?;
-    let documents = documents_of(&agent)?;
+    let mut documents = documents_of(&agent)?;
+    let mut names: BTreeSet<String> = files.list().keys().cloned().collect();
+    if let Some(person) = &person {
+        documents = person.documents(documents);
+        names = Person::files(&documents);
+    }
     let texts = documents.iter().map(|(layer, document)| (layer.entry, json::line(document)));
     let texts = texts.chain([(INDEX_ENTRY, partitions.index())]);
     let mut entries: Vec<NewEntry<'_>> =
         texts.map(|(name, text)| NewEntry::text(name, &text)).collect();
     entries.extend(partitions.take_entries());
-    entries.extend(file_entries(&files)?);
+    entries.extend(file_entries(&files, &names)?);
     let manifest = manifest::Snapshot {
         agent: &agent,
         documents: &documents,
         partitions: &partitions,
-        files: &files,
+        files: &names,
         name: options.agent_name.as_deref(),
+        of_user: person.as_ref().map(|person| person.id),
     };
     let manifest = manifest.document()?;
     let (manifest, checksum) = with_checksum(manifest, &entries);
     entries.insert(0, NewEntry::text(MANIFEST_ENTRY, &manifest));
     let written = write_entries(writer, entries, monitor)?;
-    if options.remember_sealed && !session.store().is_read_only() {
+    if options.remember_sealed && person.is_none() && !session.store().is_read_only() {
         remember(&agent, sealed, &partitions, &written)?;
     }
     transfer::exported(session, "alf", partitions.records())?;
@@ -158,7 +176,7 @@ pub fn export(
         omitted_records: partitions.omitted,
         replaced_partitions: partitions.replaced(),
         partitions: partitions.report(),
-        files: files.list().len() as u64,
+        files: names.len() as u64,
         sequence: agent.sequence()?,
         checksum,
     })
@@ -189,8 +207,11 @@ pub(super) fn chosen<'s>(session: &'s Session, id: Option<&str>) -> Result<Agent
     }
 }
 
+/// Documents by their layers.
+type Documents = Vec<(Layer, Value)>;
+
 /// The documents of all layers.
-pub(super) fn documents_of(agent: &Agent<'_>) -> Result<Vec<(Layer, Value)>> {
+pub(super) fn documents_of(agent: &Agent<'_>) -> Result<Documents> {
     let mut documents = Vec::new();
     for layer in LAYERS {
         if let Some((document, _)) = whole_document(agent, layer)? {
@@ -200,14 +221,14 @@ pub(super) fn documents_of(agent: &Agent<'_>) -> Result<Vec<(Layer, Value)>> {
     Ok(documents)
 }
 
-/// The files, those under `raw/` last.
-fn file_entries<'s>(files: &Files<'s>) -> Result<Vec<NewEntry<'s>>> {
+/// Files by their names, what is not known last.
+fn file_entries<'s>(files: &Files<'s>, names: &BTreeSet<String>) -> Result<Vec<NewEntry<'s>>> {
     let group = |name: &str| match name {
         name if name.starts_with("artifacts/") => 0,
         name if name.starts_with("raw/") => 1,
         _ => 2,
     };
-    let mut names: Vec<&String> = files.list().keys().collect();
+    let mut names: Vec<&String> = names.iter().collect();
     names.sort_by_key(|name| (group(name), name.as_str()));
     let mut entries = Vec::with_capacity(names.len());
     for name in names {
@@ -224,10 +245,14 @@ fn remember(
     written: &[NewEntry<'_>],
 ) -> Result<()> {
     let mut rows = Vec::new();
+    let parts = written.iter().filter_map(|entry| match &entry.content {
+        Content::Spooled(part) => Some((entry.name.as_str(), part)),
+        _ => None,
+    });
+    let parts: BTreeMap<&str, &Part> = parts.collect();
     for partition in partitions.new_sealed() {
-        let entry = written.iter().find(|entry| entry.name == partition.file);
-        let Some(Content::Temporary(file)) = entry.map(|entry| &entry.content) else { continue };
-        sealed.put(&partition.label, entry::from_start(file)?)?;
+        let Some(part) = parts.get(partition.file.as_str()) else { continue };
+        sealed.put(&partition.label, part.reader()?)?;
         if let Some(kept) = sealed.get(&partition.label) {
             let row = SealedRow { file: kept.sha256.clone(), ids: partition.ids.clone() };
             let key = partition.label.as_str();

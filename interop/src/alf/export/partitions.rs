@@ -1,15 +1,14 @@
 //! The records of an agent by time, as the partitions of an archive.
 
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
 
 use data_encoding::HEXLOWER;
 use grainstore::{EpochMs, ErrorKind};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::entry::Content;
+use super::entry::{Content, Part, Spool};
 use super::{NewEntry, PartitionReport};
 use crate::alf::agent::{Agent, RecordRow};
 use crate::alf::import::{SealedRow, hash_of_ids};
@@ -56,11 +55,12 @@ pub(super) struct Partition<'s> {
 type Key = (i64, u128);
 
 impl<'s> Partitions<'s> {
-    /// Writes the records of an agent into partitions, but for those whose bytes are kept.
+    /// Writes the records of an agent, all or those with these numbers, into partitions, but for those whose bytes are
+    /// kept.
     pub(super) fn of(
         agent: &Agent<'s>,
-        sealed: &Files<'s>,
-        granularity: Granularity,
+        (sealed, granularity): (&Files<'s>, Granularity),
+        only: Option<&BTreeSet<u128>>,
         monitor: &Monitor<'_>,
     ) -> Result<Self> {
         let now = agent.session.now();
@@ -70,40 +70,52 @@ impl<'s> Partitions<'s> {
         agent.rows.each(tables::RECORDS, |id, row: RecordRow| {
             // What is dated after now is in the partition of now.
             let span = Span::of(EpochMs::new(row.created_ms), granularity).min(running);
+            let number = uuid_number(id);
+            if only.is_some_and(|only| number.is_none_or(|number| !only.contains(&number))) {
+                return Ok(());
+            }
             has_embeddings |= row.has_embeddings;
             total += 1;
-            if let Some(number) = uuid_number(id) {
+            if let Some(number) = number {
                 keys.entry(span).or_default().push((row.created_ms, number));
             }
             Ok(())
         })?;
         let mut made = Self { list: Vec::new(), omitted: 0, has_embeddings, granularity };
+        let mut spool = Spool::new()?;
+        let sealed = Some(sealed).filter(|_| only.is_none());
         let mut progress = Progress { monitor, done: 0, total };
         for (span, mut keys) in keys {
             keys.sort_unstable();
-            let partition = made.partition(agent, sealed, (span, &keys, now), &mut progress)?;
+            let partition =
+                made.partition(agent, sealed, (span, &keys, now), &mut spool, &mut progress)?;
             made.list.extend(partition);
         }
+        spool.flush()?;
         Ok(made)
     }
 
     fn partition(
         &mut self,
         agent: &Agent<'s>,
-        sealed: &Files<'s>,
+        sealed: Option<&Files<'s>>,
         (span, keys, now): (Span, &[Key], EpochMs),
+        spool: &mut Spool,
         progress: &mut Progress<'_>,
     ) -> Result<Option<Partition<'s>>> {
         let (label, is_over) = (span.label(), span.is_over(now));
         let file = format!("{PARTITIONS_FOLDER}{label}.jsonl");
         let mut numbers: Vec<u128> = keys.iter().map(|(_, number)| *number).collect();
         let ids = hash_of_ids(&mut numbers);
-        let known: Option<SealedRow> = match is_over {
+        let known: Option<SealedRow> = match is_over && sealed.is_some() {
             true => agent.rows.get(tables::SEALED, &label)?,
             false => None,
         };
         let is_same = known.as_ref().is_some_and(|known| known.ids == ids);
-        if is_same && let Some(entry) = NewEntry::file(&file, sealed, &label)? {
+        if is_same
+            && let Some(sealed) = sealed
+            && let Some(entry) = NewEntry::file(&file, sealed, &label)?
+        {
             progress.step(keys.len() as u64)?;
             return Ok(Some(Partition {
                 label,
@@ -119,13 +131,13 @@ impl<'s> Partitions<'s> {
                 entry: Some(entry),
             }));
         }
-        let lines = self.write_lines(agent, keys, progress)?;
+        let lines = self.write_lines(agent, keys, spool, progress)?;
         if lines.count == 0 {
             return Ok(None);
         }
         let is_other = known.is_some_and(|known| known.file != HEXLOWER.encode(&lines.sha256));
         let (sha256, size) = (lines.sha256, lines.size);
-        let content = Content::Temporary(lines.file);
+        let content = Content::Spooled(lines.part);
         Ok(Some(Partition {
             label,
             span,
@@ -145,9 +157,9 @@ impl<'s> Partitions<'s> {
         &mut self,
         agent: &Agent<'s>,
         keys: &[Key],
+        spool: &mut Spool,
         progress: &mut Progress<'_>,
     ) -> Result<Lines> {
-        let mut file = BufWriter::with_capacity(1 << 16, tempfile::tempfile()?);
         let (mut hasher, mut size, mut count) = (Sha256::new(), 0_u64, 0_u64);
         for (_, number) in keys {
             progress.step(1)?;
@@ -170,10 +182,9 @@ impl<'s> Partitions<'s> {
             hasher.update(&line);
             size = size.saturating_add(line.len() as u64);
             count += 1;
-            file.write_all(line.as_bytes())?;
+            spool.write_all(line.as_bytes())?;
         }
-        let file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-        Ok(Lines { file, sha256: hasher.finalize().into(), size, count })
+        Ok(Lines { part: spool.part(), sha256: hasher.finalize().into(), size, count })
     }
 
     pub(super) fn take_entries(&mut self) -> Vec<NewEntry<'s>> {
@@ -223,11 +234,9 @@ impl<'s> Partitions<'s> {
             let is_quarter = self.granularity == Granularity::Quarter;
             label.contains('Q') == is_quarter
         };
-        let is_written = |label: &str| {
-            let mut whole = self.list.iter().filter(|partition| partition.is_whole);
-            whole.any(|partition| partition.label == label)
-        };
-        let kept = kept.filter(|label| is_same_length(label) && !is_written(label));
+        let whole = self.list.iter().filter(|partition| partition.is_whole);
+        let written: BTreeSet<&str> = whole.map(|partition| partition.label.as_str()).collect();
+        let kept = kept.filter(|label| is_same_length(label) && !written.contains(label.as_str()));
         kept.cloned().collect()
     }
 
@@ -243,7 +252,7 @@ impl<'s> Partitions<'s> {
 }
 
 struct Lines {
-    file: File,
+    part: Part,
     sha256: [u8; 32],
     size: u64,
     count: u64,

@@ -1,18 +1,18 @@
-//! Records that are written together: their grains in one batch, those that take the place of others one after the
-//! other, and then all their rows and the log in one commit.
+//! Records that are written together: first their grains, then all their rows and the log in one commit.
 
 use std::collections::{BTreeSet, HashMap};
 
 use grainstore::embed::Embedding;
 use grainstore::format::Map;
-use grainstore::{ContentAddress, ErrorKind, Pending, RowChange, Session, VerificationStatus};
+use grainstore::{ContentAddress, ErrorKind, RowChange, Session, VerificationStatus};
 
+use super::grains::{is_refused, store_grains};
 use crate::alf::agent::{Agent, Change, RecordRow};
 use crate::alf::log::LogEntry;
-use crate::alf::names::{PROFILE, tables};
-use crate::alf::record::{Record, sensitivity_of, status_of};
+use crate::alf::names::tables;
+use crate::alf::record::{Record, status_of};
 use crate::error::{Error, Result};
-use crate::json::Value;
+use crate::json;
 use crate::kept::NewGrain;
 
 /// Most records of a chunk.
@@ -38,7 +38,7 @@ pub(in super::super) struct Waiting {
     pub(in super::super) grain: NewGrain,
     pub(in super::super) grain_type: u8,
     /// The record, if it carries its grain.
-    pub(in super::super) native: Option<Value>,
+    pub(in super::super) native: Option<json::Value>,
     /// The grain whose place it takes.
     pub(in super::super) old: Option<ContentAddress>,
     /// A grain of another type, which is taken back instead.
@@ -50,6 +50,14 @@ pub(in super::super) struct Waiting {
     pub(in super::super) restored: bool,
     /// The place of its line.
     pub(in super::super) at: String,
+}
+
+impl Waiting {
+    /// Returns `true` if its grain is taken back. A change that says that its record is superseded is no memory itself.
+    pub(super) fn is_over(&self) -> bool {
+        let status = self.record.status();
+        status == "deleted" || (self.record.change_of.is_some() && status == "superseded")
+    }
 }
 
 /// A row that is written without a grain.
@@ -151,8 +159,8 @@ impl Chunk {
 }
 
 /// The bytes of what changes of a record, nearly: its vectors are what is large.
-fn size_of(changing: &Value) -> usize {
-    let embeddings = changing.get("embeddings").and_then(Value::as_array);
+fn size_of(changing: &json::Value) -> usize {
+    let embeddings = changing.get("embeddings").and_then(json::Value::as_array);
     let vectors = embeddings.into_iter().flatten().filter_map(|one| one.get("vector")?.as_array());
     let numbers = vectors.map(|vector| vector.len().saturating_mul(NUMBER_BYTES));
     numbers.fold(ROW_BYTES, usize::saturating_add)
@@ -226,114 +234,11 @@ impl Chunk {
     }
 }
 
-type Stored = (Waiting, Result<()>, bool);
-
-/// Stores the grains: first those that take nobody's place.
-fn store_grains(session: &Session, waiting: Vec<Waiting>) -> Result<Vec<Stored>> {
-    let (successors, plain): (Vec<_>, Vec<_>) =
-        waiting.into_iter().partition(|one| one.old.is_some());
-    let mut done = Vec::with_capacity(successors.len() + plain.len());
-    let (retiring, plain): (Vec<_>, Vec<_>) =
-        plain.into_iter().partition(|one| one.retired.is_some());
-    let offers = plain.iter().map(|one| one.grain.offer().with_vectors(one.vectors.clone()));
-    match session.put_batch(offers) {
-        Ok(_) => done.extend(plain.into_iter().map(|one| (one, Ok(()), false))),
-        Err(error) if is_of_all(&error) => return Err(error.into()),
-        // One of them is refused: which one, each tells by itself.
-        Err(_) => {
-            for mut one in plain {
-                let result = put_alone(session, &mut one);
-                done.push((one, result, false));
-            }
-        }
-    }
-    for mut one in retiring {
-        let result = retire(session, &one).and_then(|()| put_alone(session, &mut one));
-        done.push((one, result, false));
-    }
-    done.extend(store_successors(session, successors));
-    Ok(done)
-}
-
-/// Returns `true` for an error that is not about a grain.
-fn is_of_all(error: &grainstore::Error) -> bool {
-    matches!(error.kind(), ErrorKind::Io | ErrorKind::ReadOnly | ErrorKind::Busy)
-}
-
-/// Stores a grain with its vectors, or without them if they are what is refused. In the place of a grain that a record
-/// carries, and that would take the place of one that is not there, stands one that says what the record says.
-fn put_alone(session: &Session, one: &mut Waiting) -> Result<()> {
-    let with_vectors = one.grain.offer().with_vectors(one.vectors.clone());
-    match session.put(with_vectors) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::SupersedeRequired && one.native.is_some() => {
-            put_mapped(session, one)
-        }
-        Err(_) if !one.vectors.is_empty() => Ok(session.put(one.grain.offer()).map(drop)?),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Stores a grain that says what the record says, and takes nobody's place.
-fn put_mapped(session: &Session, one: &mut Waiting) -> Result<()> {
-    one.grain = NewGrain::new(PROFILE, one.fields.clone(), sensitivity_of(&one.fields))?;
-    one.native = None;
-    Ok(session.put(one.grain.offer()).map(drop)?)
-}
-
-/// Takes a grain of another type back, which its policy may refuse.
-fn retire(session: &Session, one: &Waiting) -> Result<()> {
-    let Some(old) = &one.retired else { return Ok(()) };
-    let retracted = VerificationStatus::Retracted;
-    Ok(session.set_verification(old, retracted, SUPERSESSION, None)?)
-}
-
-fn store_successors(session: &Session, successors: Vec<Waiting>) -> Vec<Stored> {
-    let submitted: Vec<(Waiting, Option<Pending<ContentAddress>>)> = successors
-        .into_iter()
-        .map(|one| {
-            let offer = one.grain.offer().with_vectors(one.vectors.clone());
-            let pending = one.old.map(|old| session.submit_supersede(&old, offer, None));
-            (one, pending)
-        })
-        .collect();
-    let mut done = Vec::with_capacity(submitted.len());
-    for (mut one, pending) in submitted {
-        let outcome = pending.map_or(Ok(one.grain.address()), Pending::wait);
-        let (result, lost_place) = match outcome {
-            Ok(_) => (Ok(()), false),
-            Err(error) if error.kind() == ErrorKind::Conflict => settle(session, &mut one),
-            Err(error) if !one.vectors.is_empty() && !is_refused(&error) => {
-                let again = one.old.map(|old| session.supersede(&old, one.grain.offer(), None));
-                (again.transpose().map(drop).map_err(Error::from), false)
-            }
-            Err(error) => (Err(error.into()), false),
-        };
-        done.push((one, result, lost_place));
-    }
-    done
-}
-
-fn is_refused(error: &grainstore::Error) -> bool {
-    matches!(error.kind(), ErrorKind::InvalidationDenied | ErrorKind::Policy | ErrorKind::Erased)
-}
-
-/// The place was taken already: by this grain, or by another, and then a new record stands beside it.
-fn settle(session: &Session, one: &mut Waiting) -> (Result<()>, bool) {
-    let taken_by = one.old.and_then(|old| session.inspect(&old).ok()?.state.superseded_by);
-    if taken_by == Some(one.grain.address()) {
-        return (Ok(()), false);
-    }
-    (put_mapped(session, one), true)
-}
-
 /// Stores what lies beside the grain of a record, and adds its row.
 fn finish_record(agent: &Agent<'_>, one: &mut Waiting, changes: &mut Vec<RowChange>) -> Result<()> {
     one.grain.store_spilled(agent.session)?;
     let address = one.grain.address();
-    let is_change = one.record.change_of.is_some();
-    // A change that says that its record is superseded is no memory itself.
-    if one.record.status() == "deleted" || (is_change && one.record.status() == "superseded") {
+    if one.is_over() {
         retract(agent.session, &address)?;
     }
     let native = one.native.take();

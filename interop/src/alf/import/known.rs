@@ -13,8 +13,8 @@ use crate::alf::names::{PROFILE, tables};
 use crate::alf::native::{Carried, carried, without_grain};
 use crate::alf::partition::labels_of;
 use crate::alf::record::{
-    Record, digest_of, fields_of, grain_type_of, joined_record, sensitivity_of, status_of,
-    uuid_number,
+    Record, cross_links, digest_of, fields_of, grain_type_of, joined_record, sensitivity_of,
+    status_of, uuid_number,
 };
 use crate::alf::survey::Survey;
 use crate::alf::vectors::references;
@@ -50,8 +50,7 @@ impl Importer<'_, '_> {
                 old = self.newest_of(target)?;
             }
             if let (None, Some(coming), false) = (&old, coming, at.is_last_round) {
-                self.deferred.insert(at.key, (record.number, coming));
-                return Ok(());
+                return self.deferred.add(at.key, &record, coming);
             }
             if coming.is_some() && at.is_last_round {
                 let message =
@@ -70,7 +69,7 @@ impl Importer<'_, '_> {
     }
 
     /// Returns the grain that a record is in now, and its type, of one that is stored or waits to be.
-    fn newest_of(&self, id: &str) -> Result<Option<(ContentAddress, u8)>> {
+    pub(super) fn newest_of(&self, id: &str) -> Result<Option<(ContentAddress, u8)>> {
         let waiting = uuid_number(id).and_then(|number| self.chunk.get(number));
         if let Some(waiting) = waiting {
             return Ok(Some((waiting.grain.address(), waiting.grain_type)));
@@ -225,6 +224,10 @@ impl Importer<'_, '_> {
         if let Some(references) = references(&record.id, record.changing.get("embeddings")) {
             fields.insert("embedding_refs".to_owned(), references);
         }
+        let own = |id: &str| Ok(self.newest_of(id)?.map(|(address, _)| address));
+        if let Some(links) = cross_links(&record.rest, own)? {
+            fields.insert("related_to".to_owned(), links);
+        }
         if restored {
             // Another grain than the one that was erased.
             let key = PROFILE.key("restored_at");
@@ -243,9 +246,11 @@ impl Importer<'_, '_> {
             Some(((old, _), _)) => (None, Some(old)),
             None => (None, None),
         };
-        let whole = match &old {
-            Some((old, why)) => NewGrain::succeeding(fields.clone(), old, why),
-            None => fields.clone(),
+        let whole = match (&old, &retired) {
+            (Some((old, why)), _) => NewGrain::succeeding(fields.clone(), old, why),
+            // Bytes of its own, also where it was of this type and said this before.
+            (None, Some(retired)) => NewGrain::deriving(fields.clone(), retired),
+            (None, None) => fields.clone(),
         };
         let grain = NewGrain::new(PROFILE, whole, sensitivity_of(&fields))?;
         let old = old.map(|(old, _)| old);

@@ -1,11 +1,15 @@
 //! Import (ALF 6.2): the whole archive is checked before anything is written; then documents, files and records are.
 //!
-//! `report`: what came of it. `layers`: documents and files. `records`: the lines. `known`: new records, changed
-//! ones. `chunk`: records that are written together. `follow`: what the store itself did to records since. `sealed`:
-//! partitions whose bytes must not change. `withheld`: what was purged, and stays out.
+//! `report`: what came of it. `layers`: documents and files, `documents`: how they are kept. `records`: the lines.
+//! `deferred`: those that wait for later ones. `known`: new records, changed ones. `chunk`: records that are written
+//! together, `grains`: their grains. `follow`: what the store itself did to records since. `sealed`: partitions whose
+//! bytes must not change. `withheld`: what was purged, and stays out.
 
 mod chunk;
+mod deferred;
+mod documents;
 mod follow;
+mod grains;
 mod known;
 mod layers;
 mod records;
@@ -26,8 +30,9 @@ use crate::error::{Error, Result};
 use crate::monitor::Monitor;
 use crate::transfer;
 
+pub(super) use documents::{kept_document, whole_document};
 pub(super) use follow::follow_store;
-pub(super) use layers::{import_layers, kept_document, whole_document};
+pub(super) use layers::{import_layers, planned_layers};
 pub(super) use records::Importer;
 pub use report::{ImportReport, LayerCounts, RecordCounts};
 pub(super) use sealed::{SealedRow, hash_of_ids};
@@ -91,7 +96,8 @@ impl Default for ImportOptions {
 /// # Errors
 /// `ERR_CORRUPT`, `ERR_SCHEMA`, `ERR_INTEGRITY`, `ERR_VERSION`, `ERR_LIMIT` for an archive that cannot be taken, with
 /// the entry: nothing is written then. A single record that cannot be taken is in the report, or with
-/// [`ImportOptions::strict`] an error too. `ERR_ERASED` for an agent that was purged as a whole. `ERR_ACCESS` unless the session is the operator's; `ERR_TIMEOUT`; those of
+/// [`ImportOptions::strict`] an error too. `ERR_CONFLICT` for an archive of a single person that is to be mirrored;
+/// `ERR_ERASED` for an agent that was purged as a whole; `ERR_ACCESS` unless the session is the operator's; `ERR_TIMEOUT`; those of
 /// the store.
 pub fn import(
     session: &Session,
@@ -100,6 +106,11 @@ pub fn import(
     monitor: &Monitor<'_>,
 ) -> Result<ImportReport> {
     let bundle = Bundle::open(path.as_ref(), options.limits, Kind::Snapshot)?;
+    if bundle.is_of_user() && options.mode == ImportMode::Mirror {
+        let message = "it is of one person alone: what it does not have is not deleted by it";
+        let error = Error::new(grainstore::ErrorKind::Conflict, message);
+        return Err(error.with_hint("merge it").in_entry(bundle.manifest_entry));
+    }
     let mut survey = checked(&bundle, options, monitor)?;
     let _writing = agent::exclusive();
     let mut agent = Agent::new(session, bundle.agent_id());
@@ -114,23 +125,21 @@ pub fn import(
     let mut report = ImportReport::new(&agent.id, options.dry_run, &survey);
     withhold(&agent, &bundle, &mut survey, options, &mut report)?;
     let mut importer = Importer::new(&agent, options, sequence)?;
-    let layers = import_layers(&agent, &bundle, &survey, options, &mut report)?;
+    importer.note(planned_layers(&agent, &bundle, &survey, options)?, &mut report)?;
+    import_layers(&agent, &bundle, &survey, options, &mut report)?;
     importer.know_principals(&survey)?;
-    importer.log(layers);
     importer.run(&bundle, &survey, &mut report, monitor)?;
     if options.mode == ImportMode::Mirror {
         importer.delete_absent(&survey, &mut report)?;
     }
     importer.finish(&mut report)?;
     if !options.dry_run {
-        sealed::keep_sealed(&agent, &bundle, &importer, &survey)?;
-        let peer = agent.rows.put(
-            tables::PEERS,
-            options.peer.as_str(),
-            &said,
-            grainstore::Owner::Store,
-        )?;
-        agent.rows.write(vec![peer])?;
+        // What one person was given is no partition as a whole, and no delta goes on from it.
+        if !bundle.is_of_user() {
+            sealed::keep_sealed(&agent, &bundle, &importer, &survey)?;
+            let (peer, owner) = (options.peer.as_str(), grainstore::Owner::Store);
+            agent.rows.write(vec![agent.rows.put(tables::PEERS, peer, &said, owner)?])?;
+        }
         forgive(&agent, &survey, options)?;
         agent.enroll(bundle.agent("name"))?;
         transfer::imported(session, "alf", report.records.taken())?;

@@ -1,17 +1,19 @@
 //! Records on their way into the store: which are new, which are there, which changed and how.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use grainstore::EpochMs;
 
 use super::chunk::{Chunk, Outcome};
+use super::deferred::Deferred;
 use super::{ImportOptions, ImportReport, purged_error};
 use crate::alf::agent::{Agent, Change, is_agent};
 use crate::alf::bundle::Bundle;
 use crate::alf::issue::{Issues, Place};
+use crate::alf::log::MAX_PARTS;
 use crate::alf::names::PRINCIPALS;
 use crate::alf::partition::labels_of;
-use crate::alf::record::{AgentPrincipals, Record, uuid_number};
+use crate::alf::record::{AgentPrincipals, Record, uuid_number, uuid_text};
 use crate::alf::survey::{LineCheck, Survey, filled};
 use crate::alf::vectors::VectorSpaces;
 use crate::error::Result;
@@ -44,8 +46,8 @@ pub(in super::super) struct Importer<'a, 's> {
     pub(super) chunk: Chunk,
     /// Labels of partitions of which the store has not exactly what was read.
     pub(super) touched: BTreeSet<String>,
-    /// Lines whose records wait for those whose places they take, with the numbers of both.
-    pub(super) deferred: BTreeMap<LineKey, (u128, u128)>,
+    /// Records that wait for those whose places they take.
+    pub(super) deferred: Deferred,
     pub(super) now: EpochMs,
     /// True if the store has nothing of the agent yet.
     is_new: bool,
@@ -80,7 +82,7 @@ impl<'a, 's> Importer<'a, 's> {
             spaces: VectorSpaces::of(agent.session)?,
             chunk: Chunk::default(),
             touched: BTreeSet::new(),
-            deferred: BTreeMap::new(),
+            deferred: Deferred::default(),
             now: agent.session.now(),
             is_new: agent.sequence()? == 0,
             has_purged: agent.has_purged()?,
@@ -100,12 +102,17 @@ impl<'a, 's> Importer<'a, 's> {
         Ok(())
     }
 
-    /// Adds entries to the log beyond those of records.
-    pub(in super::super) fn log(&mut self, changes: Vec<(Change, String)>) {
+    /// Writes down what is about to change beyond records.
+    pub(in super::super) fn note(
+        &mut self,
+        changes: Vec<(Change, String)>,
+        report: &mut ImportReport,
+    ) -> Result<()> {
         self.chunk.log.extend(changes);
+        self.flush(report)
     }
 
-    /// Reads the records of an archive. Those that take the place of a record that comes later wait for it.
+    /// Reads the records of an archive, once. Those that take the place of a record that comes later wait for it.
     pub(in super::super) fn run(
         &mut self,
         bundle: &Bundle,
@@ -113,63 +120,31 @@ impl<'a, 's> Importer<'a, 's> {
         report: &mut ImportReport,
         monitor: &Monitor<'_>,
     ) -> Result<()> {
-        self.round(bundle, survey, None, report, monitor)?;
-        while !self.deferred.is_empty() {
-            self.flush(report)?;
-            let waiting = std::mem::take(&mut self.deferred);
-            let lines = waiting.keys().copied().collect();
-            self.round(bundle, survey, Some((&lines, false)), report, monitor)?;
-            if self.deferred.len() < waiting.len() {
-                continue;
-            }
-            // Those that wait for one that was not taken go on without it; if there are none, all wait for each other.
-            let ids: BTreeSet<u128> = waiting.values().map(|(id, _)| *id).collect();
-            let in_vain = waiting.iter().filter(|(_, (_, target))| !ids.contains(target));
-            let mut in_vain: BTreeSet<LineKey> = in_vain.map(|(line, _)| *line).collect();
-            if in_vain.is_empty() {
-                in_vain = lines;
-            }
-            self.deferred.retain(|line, _| !in_vain.contains(line));
-            self.round(bundle, survey, Some((&in_vain, true)), report, monitor)?;
-        }
+        self.read(bundle, survey, report, monitor)?;
+        self.take_deferred(bundle, survey, report, monitor)?;
         self.flush(report)
     }
 
-    /// Reads all lines, or those of a set, of which nothing waits any more in the last round.
-    fn round(
+    fn read(
         &mut self,
         bundle: &Bundle,
         survey: &Survey,
-        only: Option<(&BTreeSet<LineKey>, bool)>,
         report: &mut ImportReport,
         monitor: &Monitor<'_>,
     ) -> Result<()> {
         let check = LineCheck::new(bundle, self.options.lenient);
         let total = survey.lines.iter().copied().fold(0, u64::saturating_add);
-        let mut done = 0_u64;
         for (number, partition) in bundle.partitions.iter().enumerate() {
-            let is_asked = |(set, _): (&BTreeSet<LineKey>, bool)| {
-                set.range((number, 0)..=(number, u64::MAX)).next().is_some()
-            };
             let Some(entry) = bundle.archive.entry(&partition.file) else { continue };
-            if only.is_some_and(|only| !is_asked(only)) {
-                continue;
-            }
             let file = Place::entry(&partition.file);
             for line in bundle.lines(entry)? {
                 let line = line?;
-                let key = (number, line.number);
-                if only.is_some_and(|(set, _)| !set.contains(&key)) {
-                    continue;
-                }
-                done += 1;
-                if done.is_multiple_of(STEP) {
-                    monitor.step(done, total)?;
+                report.records.read += 1;
+                if report.records.read.is_multiple_of(STEP) {
+                    monitor.step(report.records.read, total)?;
                 }
                 let place = file.line(line.number);
-                let is_last_round = only.is_some_and(|(_, is_last)| is_last);
-                let at = At { place, key, is_last_round };
-                report.records.read += u64::from(only.is_none());
+                let at = At { place, key: (number, line.number), is_last_round: false };
                 match check.check(line, &place, &mut Issues::default()) {
                     Ok(value) => self.take(value, bundle, survey, at, report)?,
                     Err(error) => report.fail(&place, &error),
@@ -177,6 +152,34 @@ impl<'a, 's> Importer<'a, 's> {
                 if self.chunk.is_full() {
                     self.flush(report)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the records that wait, each after the one that it waits for. Those that wait for one that was not taken, or
+    /// for each other, go on without it.
+    fn take_deferred(
+        &mut self,
+        bundle: &Bundle,
+        survey: &Survey,
+        report: &mut ImportReport,
+        monitor: &Monitor<'_>,
+    ) -> Result<()> {
+        let deferred = std::mem::take(&mut self.deferred);
+        let total = deferred.len() as u64;
+        for (done, turn) in (0_u64..).zip(deferred.turns()) {
+            if done.is_multiple_of(STEP) {
+                monitor.step(done, total)?;
+            }
+            let Some(partition) = bundle.partitions.get(turn.line.0) else { continue };
+            let target = deferred.target(turn.line).map(uuid_text).unwrap_or_default();
+            let is_last_round = turn.is_circular || self.newest_of(&target)?.is_none();
+            let file = Place::entry(&partition.file);
+            let at = At { place: file.line(turn.line.1), key: turn.line, is_last_round };
+            self.take(deferred.read(turn.line)?, bundle, survey, at, report)?;
+            if self.chunk.is_full() {
+                self.flush(report)?;
             }
         }
         Ok(())
@@ -260,6 +263,9 @@ impl<'a, 's> Importer<'a, 's> {
     }
 
     pub(super) fn flush(&mut self, report: &mut ImportReport) -> Result<()> {
+        if self.parts == MAX_PARTS {
+            (self.sequence, self.parts) = (self.sequence.saturating_add(1), 0);
+        }
         let chunk = std::mem::take(&mut self.chunk);
         let outcomes = match self.options.dry_run {
             true => chunk.tried(self.agent),

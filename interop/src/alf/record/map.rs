@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use grainstore::format::{GrainType, Map, Value as Field};
 
+use super::links;
 use crate::alf::names::PROFILE;
 use crate::json::{self, Value};
 use crate::kept::{clamped, grain_text, milliseconds};
@@ -98,10 +99,9 @@ pub(super) fn direct(record: &Value, agents: &AgentPrincipals) -> Map {
     if let Some(confidence) = confidence {
         fields.insert("confidence".to_owned(), Field::from(confidence));
     }
-    if let Some(tags) = texts(record.get("tags")) {
-        let tags = tags.into_iter().chain([PROFILE.tag()]).collect::<Vec<_>>();
-        fields.insert("structural_tags".to_owned(), Field::from(tags));
-    }
+    let own = texts(record.get("tags")).unwrap_or_default().into_iter();
+    let tags = own.chain([PROFILE.tag()]).chain(links::tags(record)).collect::<Vec<_>>();
+    fields.insert("structural_tags".to_owned(), Field::from(tags));
     project_source(record, &mut fields, &mut context);
     if let Some(Field::Map(own)) = fields.get_mut("context") {
         own.extend(context);

@@ -1,8 +1,10 @@
 //! Memory records (ALF 3.1) and grains: the mapping both ways, with nothing lost.
 //!
 //! `parts`: a record, what of it changes without making it another, and the rest. `map`: the rest as fields of a
-//! grain. `unmap`: fields as the rest again. What the fields cannot say is in the residue.
+//! grain. `links`: what it names, where queries follow it. `unmap`: fields as the rest again. What the fields cannot say
+//! is in the residue.
 
+mod links;
 mod map;
 mod parts;
 #[cfg(test)]
@@ -16,6 +18,7 @@ use crate::error::Result;
 use crate::json::Value;
 use crate::kept::{residue_of, restored};
 
+pub(super) use links::cross_links;
 pub(super) use map::{AgentPrincipals, grain_type_of};
 pub(super) use parts::{
     Record, digest_of, joined_record, key_of, status_of, uuid_number, uuid_text,

@@ -46,7 +46,9 @@ pub(super) fn said(fields: &Map) -> Value {
         record.insert("confidence".to_owned(), Value::from(confidence));
     }
     let tags = fields.get("structural_tags").and_then(Field::as_array).unwrap_or_default();
-    let tags = tags.split_last().map_or(&[][..], |(_, tags)| tags);
+    // Behind the tag of the format are those for what the record names.
+    let end = tags.iter().rposition(|tag| tag.as_str() == Some(&PROFILE.tag()));
+    let tags = tags.get(..end.unwrap_or_default()).unwrap_or_default();
     let tags: Vec<Value> = tags.iter().filter_map(Field::as_str).map(Value::from).collect();
     if !tags.is_empty() {
         record.insert("tags".to_owned(), Value::from(tags));

@@ -16,8 +16,9 @@ pub(in super::super) static MANIFEST: Shape = Object(&[
     must("layers", Object(&LAYERS)),
     may("raw_sources", List(&Text)),
     may("checksum", Checksum),
-    // Of ours: how the checksum is made.
+    // Of ours: how the checksum is made, and of whom alone the archive is.
     may("checksum_scheme", Text),
+    may("x_of_user", Text),
 ]);
 
 static AGENT: [Member; 4] = [
@@ -92,7 +93,7 @@ static DELTA_SYNC: [Member; 4] = [
     may("new_timestamp", DateTime),
 ];
 
-static CHANGES: [Member; 7] = [
+static CHANGES: [Member; 8] = [
     may("identity", Object(&[may("file", Solid), may("new_version", Integer(1))])),
     may("principals", Object(&[may("file", Solid), may("changed_ids", List(&Uuid))])),
     may("credentials", Object(&[may("file", Solid)])),
@@ -101,6 +102,7 @@ static CHANGES: [Member; 7] = [
     may("attachments", Object(&[may("file", Solid)])),
     may("files", List(&Text)),
     may("files_removed", List(&Text)),
+    may("layers_removed", List(&Text)),
 ];
 
 /// `identity.json`.

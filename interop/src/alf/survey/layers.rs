@@ -1,5 +1,7 @@
 //! The documents of an archive: each against its shape, and what they say of each other.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use super::Survey;
@@ -11,6 +13,10 @@ use crate::alf::names::{CREDENTIALS, IDENTITY, LAYERS, Layer, PRINCIPALS};
 use crate::alf::schema::{self, Shape};
 use crate::error::{Error, Result};
 use crate::json::{self, Value};
+
+/// What is the matter with an entry whose name the standard has a use for, and the manifest has not.
+pub(in super::super) const UNLISTED: &str =
+    "the manifest does not list it, and its name is of the standard: it is left out";
 
 fn shape_of(layer: Layer) -> &'static Shape {
     match layer {
@@ -38,6 +44,9 @@ impl Survey {
         }
         self.check_credential_ids();
         self.check_raw_sources(bundle);
+        for name in bundle.unlisted() {
+            self.issues.add(Severity::Tolerable, &Place::entry(name), UNLISTED);
+        }
         let index = bundle.index_entry().filter(|entry| bundle.archive.entry(entry).is_none());
         if let Some(entry) = index {
             self.warn(&Place::entry(entry), "the index of the memory is missing");
@@ -181,7 +190,7 @@ impl Survey {
         };
         let none = json!({});
         let known = document(CREDENTIALS).unwrap_or(&none).get("credentials");
-        let known: Vec<_> = known
+        let known: BTreeSet<_> = known
             .and_then(Value::as_array)
             .into_iter()
             .flatten()

@@ -16,13 +16,14 @@ use serde::Serialize;
 use super::bundle::{Bundle, Kind};
 use super::import::Withheld;
 use super::issue::{Issues, Place, Severity};
+use super::log::MAX_SEQUENCE;
 use super::names::Layer;
 use crate::error::{Error, Result};
 use crate::json::Value;
 use crate::monitor::Monitor;
 
 pub(super) use entries::checksum;
-pub(super) use layers::raw_runtime;
+pub(super) use layers::{UNLISTED, raw_runtime};
 pub(super) use lines::{LineCheck, filled};
 
 /// What the first pass found.
@@ -82,6 +83,7 @@ impl Survey {
             let told = first.map(|issue| format!("{}: {}", issue.path, issue.message));
             survey.broken = Some(Error::schema(told.unwrap_or_default()));
         }
+        survey.check_sequences(bundle);
         survey.check_entries(bundle, monitor)?;
         survey.check_layers(bundle);
         survey.check_lines(bundle, lenient, monitor)?;
@@ -101,6 +103,20 @@ impl Survey {
         match survey.broken.take() {
             Some(broken) => Err(broken),
             None => Ok(survey),
+        }
+    }
+
+    /// Refuses sequence numbers that leave the store no room for its own.
+    fn check_sequences(&mut self, bundle: &Bundle) {
+        let manifest = Place::entry(bundle.manifest_entry);
+        let sync = manifest.member("sync");
+        for name in ["last_sequence", "base_sequence", "new_sequence"] {
+            let said = bundle.manifest.get("sync").and_then(|sync| sync.get(name)?.as_u64());
+            if said.is_some_and(|said| said > MAX_SEQUENCE) {
+                let message = format!("a sequence number is {MAX_SEQUENCE} at most");
+                let error = Error::limit(message).with_hint("ask for an archive of sound numbers");
+                self.refuse(error, &sync.member(name));
+            }
         }
     }
 

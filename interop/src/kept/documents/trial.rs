@@ -24,8 +24,10 @@ impl Documents<'_> {
     /// Those of [`Session::try_supersede`](grainstore::Session::try_supersede).
     pub(crate) fn refusal(&self, document: &Document) -> Result<Option<RefusedReplacement>> {
         let layer = document.layer;
-        let Some(head) = self.head(layer, document.item.as_deref())? else { return Ok(None) };
-        let new = self.grain_of(document.clone(), Some(&head))?;
+        let Some((head, true)) = self.newest(layer, document.item.as_deref())? else {
+            return Ok(None);
+        };
+        let new = self.grain_of(document, Some(&head))?;
         let refusal = self.session.try_supersede(&head, new.offer(), None)?.refusal;
         Ok(refusal.map(|refusal| RefusedReplacement { layer, head, new, refusal }))
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::migrate::format::Ask;
 use crate::migrate::markdown::{MAX_NOTE_BYTES, Note};
 use crate::migrate::record::{Body, Record, Sink, Who, relation, rest, text, texts};
@@ -15,8 +15,11 @@ use crate::migrate::time::{Dated, Unit, instant};
 
 /// The relation of a link that is in the text of a note.
 const LINKS_TO: &str = "links_to";
-/// Bytes of a name that is remembered, to find relations that point nowhere.
+/// Bytes of the name of a note, which is repeated with each of its statements, and of a name that relations point at.
 const MAX_NAME_BYTES: usize = 512;
+/// Tags of a note that are repeated with each of its statements, and their bytes in all. The note itself has all.
+const MAX_REPEATED_TAGS: usize = 64;
+const MAX_REPEATED_TAG_BYTES: usize = 1024;
 
 /// Front matter that has a place.
 const USED: [&str; 8] =
@@ -61,6 +64,10 @@ impl Reader<'_> {
         let path = file.name.rsplit_once('.').map_or(file.name.as_str(), |(path, _)| path);
         let title = text(&note.front, "title").unwrap_or(file.stem());
         let permalink = text(&note.front, "permalink").unwrap_or(path);
+        if [title, permalink].iter().any(|name| name.len() > MAX_NAME_BYTES) {
+            let message = format!("the name of a note has {MAX_NAME_BYTES} bytes at most");
+            return sink.refuse(&file.name, Error::limit(message));
+        }
         self.titles.extend([title, permalink, path, file.stem()].map(str::to_lowercase));
         let base = self.base(&note.front, file);
         let said = note.body.trim();
@@ -72,6 +79,7 @@ impl Reader<'_> {
             };
             sink.record(format!("note {permalink}"), record)?;
         }
+        let base = Record { tags: repeated(&base.tags), ..base };
         let mut told = BTreeSet::new();
         for (number, line) in (1..).zip(note.body.lines()) {
             for statement in statements(line) {
@@ -130,6 +138,16 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// The tags of a note that its statements have too.
+fn repeated(tags: &[String]) -> Vec<String> {
+    let mut bytes = 0_usize;
+    let fits = |tag: &&String| {
+        bytes = bytes.saturating_add(tag.len());
+        bytes <= MAX_REPEATED_TAG_BYTES
+    };
+    tags.iter().take(MAX_REPEATED_TAGS).take_while(fits).cloned().collect()
 }
 
 impl Statement<'_> {

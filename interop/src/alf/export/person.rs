@@ -1,0 +1,82 @@
+//! An archive of one person alone, who asks what is known of them: their records, what the agent has of them as a
+//! principal, and the attachments of their records. What is of others too stays: identity, credentials, raw sources.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::Documents;
+use crate::alf::agent::{Agent, RecordRow};
+use crate::alf::names::{ATTACHMENTS, PRINCIPALS, tables};
+use crate::alf::record::uuid_number;
+use crate::error::{Error, Result};
+use crate::json::{self, Value};
+
+/// A person, with the numbers of their records.
+pub(super) struct Person<'p> {
+    pub(super) id: &'p str,
+    pub(super) records: BTreeSet<u128>,
+}
+
+impl<'p> Person<'p> {
+    /// Finds the records of a person: those whose grains have this `user_id`.
+    ///
+    /// # Errors
+    /// `ERR_SCHEMA` for no id; those of the store.
+    pub(super) fn of(agent: &Agent<'_>, id: &'p str) -> Result<Self> {
+        if id.trim().is_empty() {
+            return Err(Error::schema("the person has no id"));
+        }
+        let mut records = BTreeSet::new();
+        agent.rows.each(tables::RECORDS, |record, row: RecordRow| {
+            // What was erased is nobody's.
+            let Ok(stored) = agent.session.inspect(&row.address.parse()?) else { return Ok(()) };
+            let grain = stored.grain()?;
+            if grain.text("user_id").is_some_and(|own| own.eq_ignore_ascii_case(id)) {
+                records.extend(uuid_number(record));
+            }
+            Ok(())
+        })?;
+        Ok(Self { id, records })
+    }
+
+    /// What of the documents is about the person.
+    pub(super) fn documents(&self, documents: Documents) -> Documents {
+        let kept = documents.into_iter().filter_map(|(layer, document)| {
+            let is_theirs: &dyn Fn(&Value) -> bool = match layer {
+                PRINCIPALS => &|item| self.is_principal(item),
+                ATTACHMENTS => &|item| self.has_attachment(item),
+                _ => return None,
+            };
+            let (_, list) = layer.items?;
+            let items = document.get(list)?.as_array()?;
+            let items: Vec<Value> = items.iter().filter(|item| is_theirs(item)).cloned().collect();
+            let mut own = json!({});
+            json::set(&mut own, list, json!(items));
+            (!items.is_empty()).then_some((layer, own))
+        });
+        kept.collect()
+    }
+
+    /// The files of their attachments.
+    pub(super) fn files(documents: &Documents) -> BTreeSet<String> {
+        let attachments = documents.iter().find(|(layer, _)| *layer == ATTACHMENTS);
+        let list = attachments.and_then(|(_, document)| document.get("attachments")?.as_array());
+        let paths =
+            list.into_iter().flatten().filter_map(|item| item.get("archive_path")?.as_str());
+        paths.map(str::to_owned).collect()
+    }
+
+    fn is_principal(&self, item: &Value) -> bool {
+        let id = item.get("id").and_then(Value::as_str);
+        id.is_some_and(|id| id.eq_ignore_ascii_case(self.id))
+    }
+
+    /// Returns `true` for an attachment of their records, and of no other's.
+    fn has_attachment(&self, item: &Value) -> bool {
+        let named = item.get("referenced_by").and_then(Value::as_array).into_iter().flatten();
+        let mut numbers = named.map(|id| id.as_str().and_then(uuid_number)).peekable();
+        numbers.peek().is_some()
+            && numbers.all(|number| number.is_some_and(|number| self.records.contains(&number)))
+    }
+}

@@ -1,0 +1,201 @@
+//! The grains of records that are written together: those that take nobody's place in one batch, the others one after
+//! the other. Whatever bytes the store has already, a record that is current has a grain that is.
+
+use grainstore::format::{Map, Value};
+use grainstore::{
+    ContentAddress, ErrorKind, Grain, Pending, PutOutcome, Session, StoredGrain, VerificationStatus,
+};
+
+use super::chunk::{SUPERSESSION, Waiting};
+use crate::alf::names::{AFTER, PROFILE};
+use crate::alf::record::sensitivity_of;
+use crate::error::{Error, Result};
+use crate::kept::NewGrain;
+
+/// Most versions of a record that were not finished.
+const MAX_VERSIONS: usize = 1_000;
+
+/// A record, whether its grain is stored, and whether another has the place that it should have.
+pub(super) type Stored = (Waiting, Result<()>, bool);
+
+/// Stores the grains: first those that take nobody's place.
+pub(super) fn store_grains(session: &Session, waiting: Vec<Waiting>) -> Result<Vec<Stored>> {
+    let (successors, plain): (Vec<_>, Vec<_>) =
+        waiting.into_iter().partition(|one| one.old.is_some());
+    let mut done = Vec::with_capacity(successors.len() + plain.len());
+    let (retiring, plain): (Vec<_>, Vec<_>) =
+        plain.into_iter().partition(|one| one.retired.is_some());
+    let offers = plain.iter().map(|one| one.grain.offer().with_vectors(one.vectors.clone()));
+    match session.put_batch(offers) {
+        Ok(puts) => {
+            for (mut one, put) in plain.into_iter().zip(puts) {
+                let result = renewed(session, &mut one, put);
+                done.push((one, result, false));
+            }
+        }
+        Err(error) if is_of_all(&error) => return Err(error.into()),
+        // One of them is refused: which one, each tells by itself.
+        Err(_) => {
+            for mut one in plain {
+                let result = put_alone(session, &mut one);
+                done.push((one, result, false));
+            }
+        }
+    }
+    for mut one in retiring {
+        let result = retire(session, &one).and_then(|()| put_alone(session, &mut one));
+        done.push((one, result, false));
+    }
+    done.extend(store_successors(session, successors));
+    Ok(done)
+}
+
+/// Returns `true` for an error that is not about a grain.
+fn is_of_all(error: &grainstore::Error) -> bool {
+    matches!(error.kind(), ErrorKind::Io | ErrorKind::ReadOnly | ErrorKind::Busy)
+}
+
+/// Stores a grain with its vectors, or without them if they are what is refused. In the place of a grain that a record
+/// carries, and that would take the place of one that is not there, stands one that says what the record says.
+fn put_alone(session: &Session, one: &mut Waiting) -> Result<()> {
+    match put(session, one) {
+        Ok(put) => renewed(session, one, put),
+        Err(error) if error.kind() == ErrorKind::SupersedeRequired && one.native.is_some() => {
+            put_mapped(session, one, None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn put(session: &Session, one: &Waiting) -> grainstore::Result<PutOutcome> {
+    let put = session.put(one.grain.offer().with_vectors(one.vectors.clone()));
+    match put {
+        Err(error) if error.kind() != ErrorKind::SupersedeRequired && !one.vectors.is_empty() => {
+            session.put(one.grain.offer())
+        }
+        put => put,
+    }
+}
+
+/// A grain that was taken back stays so: a record that is there again in the same bytes gets another one.
+fn renewed(session: &Session, one: &mut Waiting, put: PutOutcome) -> Result<()> {
+    let address = one.grain.address();
+    if !put.is_duplicate() || one.is_over() {
+        return Ok(());
+    }
+    let state = session.inspect(&address)?.state;
+    match state.verification_status == VerificationStatus::Retracted {
+        true => put_mapped(session, one, Some(&address)),
+        false => Ok(()),
+    }
+}
+
+/// Stores a grain that says what the record says, and takes nobody's place. It names the grain that it comes after, so
+/// that it is another than one of the same content that ended before.
+fn put_mapped(session: &Session, one: &mut Waiting, after: Option<&ContentAddress>) -> Result<()> {
+    let mut fields = one.fields.clone();
+    if let (Some(Value::Map(context)), Some(after)) = (fields.get_mut("context"), after) {
+        context.insert(PROFILE.key(AFTER), Value::from(after.to_string()));
+    }
+    one.become_mapped(fields)?;
+    Ok(put(session, one).map(drop)?)
+}
+
+impl Waiting {
+    /// Gives the record a grain that says what it says, with these fields.
+    fn become_mapped(&mut self, fields: Map) -> Result<()> {
+        self.grain_type = Grain::from_fields(self.fields.clone())?.grain_type().byte();
+        self.grain = NewGrain::new(PROFILE, fields, sensitivity_of(&self.fields))?;
+        self.native = None;
+        Ok(())
+    }
+}
+
+/// Takes a grain of another type back, which its policy may refuse.
+fn retire(session: &Session, one: &Waiting) -> Result<()> {
+    let Some(old) = &one.retired else { return Ok(()) };
+    let retracted = VerificationStatus::Retracted;
+    Ok(session.set_verification(old, retracted, SUPERSESSION, None)?)
+}
+
+fn store_successors(session: &Session, successors: Vec<Waiting>) -> Vec<Stored> {
+    let submitted: Vec<(Waiting, Option<Pending<ContentAddress>>)> = successors
+        .into_iter()
+        .map(|one| {
+            let offer = one.grain.offer().with_vectors(one.vectors.clone());
+            let pending = one.old.map(|old| session.submit_supersede(&old, offer, None));
+            (one, pending)
+        })
+        .collect();
+    let mut done = Vec::with_capacity(submitted.len());
+    for (mut one, pending) in submitted {
+        let outcome = pending.map_or(Ok(one.grain.address()), Pending::wait);
+        let (result, lost_place) = match outcome {
+            Ok(_) => (Ok(()), false),
+            Err(error) if error.kind() == ErrorKind::Conflict => settle(session, &mut one),
+            Err(error) if !one.vectors.is_empty() && !is_refused(&error) => {
+                let again = one.old.map(|old| session.supersede(&old, one.grain.offer(), None));
+                (again.transpose().map(drop).map_err(Error::from), false)
+            }
+            Err(error) => (Err(error.into()), false),
+        };
+        done.push((one, result, lost_place));
+    }
+    done
+}
+
+pub(super) fn is_refused(error: &grainstore::Error) -> bool {
+    matches!(error.kind(), ErrorKind::InvalidationDenied | ErrorKind::Policy | ErrorKind::Erased)
+}
+
+/// The place was taken already. By this grain: then nothing is left to do. By a version of the record that was not
+/// finished: the record goes on from that. By another record: a new one stands beside it.
+fn settle(session: &Session, one: &mut Waiting) -> (Result<()>, bool) {
+    let Some(old) = one.old else { return (Ok(()), false) };
+    match newest_own(session, &old, &one.record.id) {
+        Ok(Some(newest)) if newest == one.grain.address() => (Ok(()), false),
+        Ok(Some(newest)) if one.native.is_none() => (succeed(session, one, &newest), false),
+        Ok(_) => (put_mapped(session, one, Some(&old)), true),
+        Err(error) => (Err(error), false),
+    }
+}
+
+/// Takes the place of another grain than was thought.
+fn succeed(session: &Session, one: &mut Waiting, old: &ContentAddress) -> Result<()> {
+    one.become_mapped(NewGrain::succeeding(one.fields.clone(), old, SUPERSESSION))?;
+    let offer = one.grain.offer().with_vectors(one.vectors.clone());
+    match session.supersede(old, offer, None) {
+        Err(error) if !one.vectors.is_empty() && !is_refused(&error) => {
+            Ok(session.supersede(old, one.grain.offer(), None).map(drop)?)
+        }
+        done => Ok(done.map(drop)?),
+    }
+}
+
+/// Returns the grain behind which only versions of the same record, or of this one, stand; `None` where another record
+/// took the place.
+fn newest_own(
+    session: &Session,
+    old: &ContentAddress,
+    record_id: &str,
+) -> Result<Option<ContentAddress>> {
+    let mut at = session.inspect(old)?;
+    for _ in 0..MAX_VERSIONS {
+        let Some(by) = at.state.superseded_by else { return Ok(Some(at.address)) };
+        // One that was erased was another's, or is not to be gone on from.
+        let Ok(next) = session.inspect(&by) else { return Ok(None) };
+        let [own, new] = [id_of(&at)?, id_of(&next)?];
+        if new.as_deref() != Some(record_id) && (new.is_none() || new != own) {
+            return Ok(None);
+        }
+        at = next;
+    }
+    Ok(None)
+}
+
+/// The id of the record that a grain is of, in lower case.
+fn id_of(stored: &StoredGrain) -> Result<Option<String>> {
+    let grain = stored.grain()?;
+    let id = grain.map("context").and_then(|context| context.get(&PROFILE.key("id"))?.as_str());
+    Ok(id.map(str::to_ascii_lowercase))
+}

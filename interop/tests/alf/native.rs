@@ -168,3 +168,48 @@ fn a_carried_grain_is_no_way_past_a_hold_openly_or_in_disguise() {
         world.verify();
     }
 }
+
+#[test]
+fn what_took_the_place_of_a_record_is_in_every_export() {
+    let world = World::new();
+    let first = with(record(1, "2026-07-01T00:00:00Z"), json!({"content": "Prefers tea"}));
+    world.import_made(&Made::of(vec![("2026-Q3", vec![first])]));
+    let session = &world.session;
+    let beliefs = |session: &Session| {
+        let found = session.query(&Query::default(), &PageOptions::first(9)).unwrap();
+        let is_belief = |row: &QueryResult| row.grain.grain_type() == GrainType::Belief;
+        found.results.into_iter().filter(is_belief).collect::<Vec<_>>()
+    };
+    let mut newest = beliefs(session)[0].content_address;
+    let likes = |drink: &str| {
+        let object = format!("Prefers {drink}");
+        BeliefBuilder::new(session.now(), "ann", "mg:knows", object, 0.5).build().unwrap()
+    };
+    for drink in ["coffee", "water"] {
+        newest = session.supersede(&newest, likes(drink), None).unwrap();
+    }
+    // What took nobody's place is not.
+    session.put(likes("milk")).unwrap();
+    let (out, report) = world.export();
+    assert_eq!(report.records, 3);
+    let of = |content: &str| {
+        let found = out
+            .records
+            .values()
+            .find(|record| record["content"].as_str().unwrap().contains(content));
+        found.unwrap_or_else(|| panic!("{content}: {out:?}"))
+    };
+    let [tea, coffee, water] = ["tea", "coffee", "water"].map(of);
+    assert_eq!((&tea["status"], &tea["id"]), (&json!("superseded"), &coffee["supersedes"]));
+    assert_eq!((&coffee["status"], &coffee["id"]), (&json!("superseded"), &water["supersedes"]));
+    assert_eq!(water["status"], "active");
+    assert_eq!(world.export().0.records, out.records);
+
+    let other = World::new();
+    other.import(&world.dir.path().join("out.alf"));
+    let current = beliefs(&other.session);
+    let texts: Vec<_> = current.iter().map(|row| row.grain.text("object")).collect();
+    assert_eq!(texts, [Some("Prefers water")]);
+    assert_eq!(other.session.history(&current[0].content_address).unwrap().len(), 3);
+    assert_eq!(other.export().0.records, out.records);
+}

@@ -1,8 +1,12 @@
 //! Native grains become records of an agent: rows lead to them, and the log says that they came.
 
+use std::collections::BTreeSet;
+
 use grainstore::cal::{Order, Query, Visibility};
 use grainstore::format::GrainState;
-use grainstore::{ContentAddress, Owner, PageOptions, Session, StoredGrain, VerificationStatus};
+use grainstore::{
+    ContentAddress, Grain, Owner, PageOptions, RowChange, Session, StoredGrain, VerificationStatus,
+};
 use serde_json::json;
 
 use crate::alf::agent::{Agent, Change, RecordRow};
@@ -25,42 +29,103 @@ const PAGE: usize = 500;
 /// Those of [`Session::query`] and [`Session::write_rows`].
 pub(super) fn adopt(agent: &Agent<'_>, monitor: &Monitor<'_>) -> Result<()> {
     let all = Query::default().seeing(Visibility::EVERYTHING).ordered(Order::Oldest);
-    let sequence = agent.sequence()?.saturating_add(1);
-    let (mut cursor, mut part, mut done) = (None, 0, 0_u64);
-    let has_purged = agent.has_purged()?;
+    let mut adoption = Adoption::begin(agent)?;
+    let (mut cursor, mut done) = (None, 0_u64);
     loop {
         monitor.step(done, 0)?;
         let page = agent.session.query(&all, &PageOptions::first(PAGE).after(cursor))?;
-        let (mut changes, mut entries) = (Vec::new(), Vec::new());
         for found in &page.results {
             done += 1;
-            if !is_native(&found.grain) {
-                continue;
+            if is_native(&found.grain) {
+                adoption.add(&found.content_address, &found.grain)?;
             }
-            let address = found.content_address;
-            let id = native_id(found.grain.created_at(), &address);
-            if agent.row(&id)?.is_some() || (has_purged && agent.is_purged(&id)?) {
-                continue;
-            }
-            let Ok(stored) = agent.session.inspect(&address) else { continue };
-            let Some(row) = row_of(agent, &address, &stored)? else { continue };
-            changes.push(agent.rows.put(
-                tables::RECORDS,
-                id.as_str(),
-                &row,
-                Owner::Grain(address),
-            )?);
-            entries.push(LogEntry::stored(Change::Created, &id, &address));
         }
-        if !entries.is_empty() {
-            changes.extend(agent.log_changes((sequence, part), &entries)?);
-            agent.rows.write(changes)?;
-            part += 1;
-        }
+        adoption.write()?;
         cursor = page.next_cursor;
         if cursor.is_none() {
             return Ok(());
         }
+    }
+}
+
+/// Adopts the native grains that stand in the places of records: what an agent learned since is its memory too.
+///
+/// # Errors
+/// Those of the store.
+pub(in super::super) fn adopt_successors(agent: &Agent<'_>) -> Result<()> {
+    let mut successors = Vec::new();
+    agent.rows.each(tables::RECORDS, |_, row: RecordRow| {
+        let address: ContentAddress = row.address.parse()?;
+        let Ok(stored) = agent.session.inspect(&address) else { return Ok(()) };
+        successors.extend(stored.state.superseded_by);
+        Ok(())
+    })?;
+    let mut adoption = Adoption::begin(agent)?;
+    for first in successors {
+        let mut next = Some(first);
+        while let Some(address) = next.take() {
+            let Ok(stored) = agent.session.inspect(&address) else { break };
+            let grain = stored.grain()?;
+            // What is a record says itself what took its place.
+            if is_native(&grain) && adoption.add(&address, &grain)? {
+                next = stored.state.superseded_by;
+            }
+        }
+        if adoption.entries.len() >= PAGE {
+            adoption.write()?;
+        }
+    }
+    adoption.write()
+}
+
+/// Grains that become records.
+struct Adoption<'a, 's> {
+    agent: &'a Agent<'s>,
+    has_purged: bool,
+    /// The sequence number that they come with, and the part of it that is written next.
+    place: (u64, u64),
+    changes: Vec<RowChange>,
+    entries: Vec<LogEntry>,
+    /// The ids of records that are not written yet.
+    ids: BTreeSet<String>,
+}
+
+impl<'a, 's> Adoption<'a, 's> {
+    fn begin(agent: &'a Agent<'s>) -> Result<Self> {
+        let place = (agent.sequence()?.saturating_add(1), 0);
+        let (changes, entries, ids) = (Vec::new(), Vec::new(), BTreeSet::new());
+        Ok(Self { agent, has_purged: agent.has_purged()?, place, changes, entries, ids })
+    }
+
+    /// Makes a grain a record. Returns `false` for one that is a record, or was purged, or cannot be read.
+    fn add(&mut self, address: &ContentAddress, grain: &Grain) -> Result<bool> {
+        let agent = self.agent;
+        let id = native_id(grain.created_at(), address);
+        let is_known = self.ids.contains(&id) || agent.row(&id)?.is_some();
+        if is_known || (self.has_purged && agent.is_purged(&id)?) {
+            return Ok(false);
+        }
+        let Ok(stored) = agent.session.inspect(address) else { return Ok(false) };
+        let Some(row) = row_of(agent, address, &stored)? else { return Ok(false) };
+        let owner = Owner::Grain(*address);
+        self.changes.push(agent.rows.put(tables::RECORDS, id.as_str(), &row, owner)?);
+        self.entries.push(LogEntry::stored(Change::Created, &id, address));
+        self.ids.insert(id);
+        Ok(true)
+    }
+
+    /// Writes what was added, in one commit.
+    fn write(&mut self) -> Result<()> {
+        if self.entries.is_empty() {
+            return Ok(());
+        }
+        let mut changes = std::mem::take(&mut self.changes);
+        changes.extend(self.agent.log_changes(self.place, &self.entries)?);
+        self.agent.rows.write(changes)?;
+        self.place.1 = self.place.1.saturating_add(1);
+        self.entries.clear();
+        self.ids.clear();
+        Ok(())
     }
 }
 

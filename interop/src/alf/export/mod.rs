@@ -27,6 +27,7 @@ use crate::kept::{Files, clamped};
 use crate::monitor::Monitor;
 use crate::transfer;
 
+pub(super) use adopt::adopt_successors;
 use entry::Part;
 pub(super) use entry::{Content, NewEntry, write_entries};
 pub(super) use manifest::{described, update, with_checksum};

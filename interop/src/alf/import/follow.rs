@@ -6,17 +6,19 @@ use grainstore::{ContentAddress, GrainState, VerificationStatus};
 
 use super::{ImportOptions, ImportReport, Importer};
 use crate::alf::agent::{Agent, RecordRow};
+use crate::alf::export::adopt_successors;
 use crate::alf::names::{PROFILE, tables};
 use crate::alf::native::native_id;
 use crate::alf::record::status_of;
 use crate::alf::survey::Survey;
 use crate::error::Result;
 
-/// Gives records the status that their grains have.
+/// Gives records the status that their grains have, and makes records of the grains that stand in their places.
 ///
 /// # Errors
 /// Those of the store.
 pub(in super::super) fn follow_store(agent: &Agent<'_>) -> Result<()> {
+    adopt_successors(agent)?;
     let mut changed: Vec<(String, Ended)> = Vec::new();
     agent.rows.each(tables::RECORDS, |id, row: RecordRow| {
         // What a change record is about has been said by it.

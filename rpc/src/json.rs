@@ -202,3 +202,18 @@ impl<'de> Deserialize<'de> for Pairs {
         source.deserialize_map(All)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_read_and_never_printed() {
+        let key: SecretBytes = serde_json::from_str(r#""dGVh""#).unwrap();
+        assert_eq!(key.0.as_slice(), b"tea");
+        let printed = format!("{key:?}");
+        assert!(!printed.contains("116") && !printed.contains("tea"), "{printed}");
+        let refused = serde_json::from_str::<SecretBytes>(r#""dGVh?""#).unwrap_err();
+        assert!(!refused.to_string().contains("dGVh"), "{refused}");
+    }
+}

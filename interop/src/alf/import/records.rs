@@ -6,7 +6,7 @@ use grainstore::EpochMs;
 
 use super::chunk::{Chunk, Outcome};
 use super::{ImportOptions, ImportReport, purged_error};
-use crate::alf::agent::{Agent, Change, is_agent};
+use crate::alf::agent::{Agent, Change, is_agent, is_hidden};
 use crate::alf::bundle::Bundle;
 use crate::alf::issue::{Issues, Place};
 use crate::alf::names::PRINCIPALS;
@@ -182,8 +182,25 @@ impl<'a, 's> Importer<'a, 's> {
         Ok(())
     }
 
-    /// Takes one record.
+    /// Takes one record. Of one that is stored, and that a consent or a rule hides, it is reported that nothing came.
     fn take(
+        &mut self,
+        value: Value,
+        bundle: &Bundle,
+        survey: &Survey,
+        at: At<'_>,
+        report: &mut ImportReport,
+    ) -> Result<()> {
+        match self.take_shown(value, bundle, survey, at, report) {
+            Err(error) if is_hidden(&error) => {
+                report.fail(&at.place, &error);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    fn take_shown(
         &mut self,
         mut value: Value,
         bundle: &Bundle,

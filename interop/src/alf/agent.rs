@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use grainstore::{ContentAddress, Owner, RowChange, Session};
+use grainstore::{ContentAddress, ErrorKind, Owner, RowChange, Session};
 use serde::{Deserialize, Serialize};
 
 use super::names::{FILES_LAYER, PRINCIPALS, PROFILE, SEALED_LAYER, namespace_of, tables};
@@ -252,6 +252,11 @@ impl<'s> Agent<'s> {
         }
         Ok(agents)
     }
+}
+
+/// Returns `true` for the error of what is stored, and what a consent or a rule keeps from being read.
+pub(super) fn is_hidden(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Withdrawn | ErrorKind::Policy)
 }
 
 /// Returns `true` for a principal that is an agent.

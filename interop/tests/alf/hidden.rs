@@ -201,3 +201,25 @@ fn documents_that_were_taken_back_go_with_the_agent() {
     assert_eq!(all(&world).len(), 0);
     assert_gone(&world);
 }
+
+#[test]
+fn a_hidden_record_stops_nothing() {
+    let world = World::new();
+    let (_, id) = withdrawn(&world, false);
+    let path = world.dir.path().join("a.alf-delta");
+    let since = alf::DeltaOptions { since: 0, ..Default::default() };
+    let told = alf::export_delta(&world.session, &path, &since, &Monitor::default()).unwrap();
+    assert!(told.unwrap().created > 0);
+    assert!(!world.export().0.records.contains_key(&id));
+    let other = World::new();
+    other.import_made(&Made::of(vec![("2026-Q3", vec![record(1, "2026-07-02T00:00:00Z")])]));
+    alf::apply_delta(&other.session, &path, &ImportOptions::default(), &Monitor::default())
+        .unwrap();
+    assert!(!other.export().0.records.contains_key(&id));
+    // The archive that has it still is taken, but for it.
+    let native = world.dir.path().join("native.alf");
+    let done = world.import_with(&native, &ImportOptions::default());
+    assert_eq!((done.records.failed, done.records.created), (1, 0), "{done:?}");
+    assert!(done.errors[0].message.contains("ERR_WITHDRAWN"), "{done:?}");
+    world.verify();
+}

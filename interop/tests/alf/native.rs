@@ -177,7 +177,7 @@ fn what_took_the_place_of_a_record_is_in_every_export() {
     let session = &world.session;
     let beliefs = |session: &Session| {
         let found = session.query(&Query::default(), &PageOptions::first(9)).unwrap();
-        let is_belief = |row: &QueryResult| row.grain.grain_type() == GrainType::Belief;
+        let is_belief = |row: &QueryMatch| row.grain.grain_type() == GrainType::Belief;
         found.results.into_iter().filter(is_belief).collect::<Vec<_>>()
     };
     let mut newest = beliefs(session)[0].content_address;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::alf::agent::{self, Agent, Change};
+use crate::alf::agent::{self, Agent, Change, is_hidden};
 use crate::alf::export::{Content, NewEntry, chosen, documents_of, with_checksum, write_entries};
 use crate::alf::import::follow_store;
 use crate::alf::names::{
@@ -236,9 +236,14 @@ fn operation_of(first: Change, last: Change) -> Option<&'static str> {
     }
 }
 
-/// The line of a record. Of one that is there no more, what is asked of every record.
+/// The line of a record; `None` for one that the session is not shown. Of one that is there no more, what is asked of every
+/// record.
 fn line_of(agent: &Agent<'_>, id: &str, operation: &str) -> Result<Option<Value>> {
-    let mut record = match agent.row(id)? {
+    let row = match agent.row(id) {
+        Err(error) if is_hidden(&error) => return Ok(None),
+        row => row?,
+    };
+    let mut record = match row {
         Some(row) => agent.record(&row)?,
         None if operation == "create" => return Ok(None),
         None => purged_record(agent, id),

@@ -7,7 +7,7 @@ use grainstore::EpochMs;
 use super::chunk::{Chunk, Outcome};
 use super::deferred::Deferred;
 use super::{ImportOptions, ImportReport, purged_error};
-use crate::alf::agent::{Agent, Change, is_agent};
+use crate::alf::agent::{Agent, Change, is_agent, is_hidden};
 use crate::alf::bundle::Bundle;
 use crate::alf::issue::{Issues, Place};
 use crate::alf::log::MAX_PARTS;
@@ -174,7 +174,11 @@ impl<'a, 's> Importer<'a, 's> {
             }
             let Some(partition) = bundle.partitions.get(turn.line.0) else { continue };
             let target = deferred.target(turn.line).map(uuid_text).unwrap_or_default();
-            let is_last_round = turn.is_circular || self.newest_of(&target)?.is_none();
+            let newest = match self.newest_of(&target) {
+                Err(error) if is_hidden(&error) => None,
+                newest => newest?,
+            };
+            let is_last_round = turn.is_circular || newest.is_none();
             let file = Place::entry(&partition.file);
             let at = At { place: file.line(turn.line.1), key: turn.line, is_last_round };
             self.take(deferred.read(turn.line)?, bundle, survey, at, report)?;
@@ -185,8 +189,25 @@ impl<'a, 's> Importer<'a, 's> {
         Ok(())
     }
 
-    /// Takes one record.
+    /// Takes one record. Of one that is stored, and that a consent or a rule hides, it is reported that nothing came.
     fn take(
+        &mut self,
+        value: Value,
+        bundle: &Bundle,
+        survey: &Survey,
+        at: At<'_>,
+        report: &mut ImportReport,
+    ) -> Result<()> {
+        match self.take_shown(value, bundle, survey, at, report) {
+            Err(error) if is_hidden(&error) => {
+                report.fail(&at.place, &error);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    fn take_shown(
         &mut self,
         mut value: Value,
         bundle: &Bundle,

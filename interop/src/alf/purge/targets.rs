@@ -8,10 +8,10 @@ use grainstore::{ContentAddress, ErrorKind};
 
 use super::report::PurgeScope;
 use super::walk::{Sort, each_grain, sort_of};
-use crate::alf::agent::{Agent, RecordRow};
+use crate::alf::agent::{Agent, RecordRow, is_hidden};
 use crate::alf::names::{PRINCIPALS, tables};
 use crate::alf::record::uuid_number;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::monitor::Monitor;
 
 /// What is to go.
@@ -251,9 +251,4 @@ impl Changes {
 fn user_of(agent: &Agent<'_>, address: &ContentAddress) -> Option<String> {
     let grain = agent.session.inspect(address).ok()?.grain().ok()?;
     grain.get("user_id").and_then(Field::as_str).map(str::to_owned)
-}
-
-/// Returns `true` for a grain that is there, and that a consent or a rule keeps from being read.
-fn is_hidden(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Withdrawn | ErrorKind::Policy)
 }

@@ -1,8 +1,9 @@
 //! Grains that were not born as memory records leave as records, and come back as the same grains.
 
+use grainstore::QueryMatch;
 use grainstore::VerificationStatus::Retracted;
 use grainstore::cal::{Query, Visibility};
-use grainstore::format::{SigningKey, sign};
+use grainstore::format::{GrainType, SigningKey, sign};
 use grainstore::prelude::*;
 use grainstore_interop::Monitor;
 use grainstore_interop::alf::{self, ExportOptions};

@@ -1,4 +1,4 @@
-//! The sessions in README.md and docs/privacy.md, run line by line: what is printed there is what is
+//! The sessions in README.md, docs/privacy.md and docs/interop.md, run line by line: what is printed there is what is
 //! printed here.
 
 #![expect(
@@ -48,6 +48,11 @@ fn the_session_of_the_readme_prints_what_it_says() {
 #[test]
 fn the_session_of_the_page_on_privacy_prints_what_it_says() {
     run(include_str!("../../docs/privacy.md"));
+}
+
+#[test]
+fn the_session_of_the_page_on_neighbouring_formats_prints_what_it_says() {
+    run(include_str!("../../docs/interop.md"));
 }
 
 /// Runs the session of a page in a directory of its own.

@@ -4,7 +4,7 @@ use grainstore::cal::{Query, Visibility};
 use grainstore::prelude::*;
 use grainstore::{PageOptions, StoredGrain};
 use grainstore_interop::Monitor;
-use grainstore_interop::alf::{self, ExportOptions, PurgeScope};
+use grainstore_interop::alf::{self, ExportOptions, ImportOptions, PurgeOptions, PurgeScope};
 use grainstore_interop::archive::Limits;
 use serde_json::json;
 
@@ -242,4 +242,83 @@ fn a_record_that_agents_replaced_in_a_sealed_partition_is_superseded_in_the_arch
     assert!(!third.assembled("beliefs").contains("4929"));
     purge(&world, &[1], &options()).unwrap();
     assert_gone(&world);
+}
+
+#[test]
+fn what_an_agent_has_of_a_person_goes_with_them() {
+    let told = |text: &str| {
+        json!({"principals": [{"id": PERSON, "principal_type": "human", "agent_id": null, "profile": {
+            "id": id(20), "agent_id": AGENT, "principal_id": PERSON, "version": 1,
+            "updated_at": "2026-07-01T00:00:00Z", "structured": {"name": text},
+        }}]})
+    };
+    let world = World::new();
+    let made = running(vec![record(50, "2026-07-02T00:00:00Z")]);
+    let archives = ["card 4929 1234 first", "card 4929 1234 second"].map(|text| {
+        let name = format!("{}.alf", text.len());
+        made.clone().layer("principals", told(text)).write(world.dir.path(), &name)
+    });
+    archives.iter().for_each(|path| drop(world.import(path)));
+    let before = world.export().1.sequence;
+    let scope = PurgeScope::User(PERSON.to_uppercase());
+    let run = |options: &PurgeOptions| {
+        alf::purge(&world.session, &scope, options, &Monitor::default()).unwrap()
+    };
+    let name = format!("principal/{PERSON}");
+    let mut dry = options();
+    dry.dry_run = true;
+    let dry = run(&dry);
+    assert_eq!(dry.documents_removed, [name.clone()]);
+    assert!(!found_in(&world, "4929 1234").is_empty());
+    let done = run(&options());
+    assert_eq!((done.records_removed, done.documents_removed), (0, vec![name]));
+    let out = world.export().0;
+    assert_eq!(out.documents["principals.json"], json!({"principals": []}));
+    assert_eq!(out.records.len(), 1);
+    archives.iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    std::fs::remove_file(world.dir.path().join("out.alf")).unwrap();
+    assert_gone(&world);
+    // A delta tells others, and an archive of before brings nothing back unless it is asked for.
+    let delta = world.dir.path().join("a.alf-delta");
+    let since = alf::DeltaOptions { since: before, ..Default::default() };
+    alf::export_delta(&world.session, &delta, &since, &Monitor::default()).unwrap().unwrap();
+    let again = made.layer("principals", told("card 4929 1234 again"));
+    let path = again.write(world.dir.path(), "again.alf");
+    let report = world.import(&path);
+    assert_eq!(report.withheld, ["principals.json"]);
+    assert_eq!(world.export().0.documents["principals.json"], json!({"principals": []}));
+    let strict = ImportOptions { strict: true, ..ImportOptions::default() };
+    let error = alf::import(&world.session, &path, &strict, &Monitor::default()).unwrap_err();
+    assert_eq!(error.code(), "ERR_ERASED");
+    let allowed = ImportOptions { allow_purged: true, ..ImportOptions::default() };
+    world.import_with(&path, &allowed);
+    assert_eq!(world.export().0.documents["principals.json"], told("card 4929 1234 again"));
+    assert_eq!(world.import(&path).withheld, [""; 0]);
+}
+
+#[test]
+fn a_hold_on_a_person_refuses_their_purge_before_anything_goes() {
+    let world = World::new();
+    world.import_made(&rich());
+    let documents = Query::default().seeing(Visibility::EVERYTHING);
+    let found = world.session.query(&documents, &PageOptions::first(99)).unwrap().results;
+    let item = |row: &&grainstore::QueryMatch| {
+        let context = row.grain.map("context");
+        context.and_then(|context| context.get("alf:item_id")?.as_str()) == Some(PERSON)
+    };
+    let held = found.iter().find(item).unwrap().content_address;
+    world.session.hold(&held, "case 12").unwrap();
+    let (before, _) = world.export();
+    let scope = PurgeScope::User(PERSON.to_owned());
+    let run =
+        |options: &PurgeOptions| alf::purge(&world.session, &scope, options, &Monitor::default());
+    assert_eq!(run(&options()).unwrap_err().code(), "ERR_INVALIDATION_DENIED");
+    assert_eq!(world.export().0.records, before.records);
+    let mut part = options();
+    part.partial = true;
+    let part = run(&part).unwrap();
+    assert_eq!(part.documents_kept, [format!("principal/{PERSON}")]);
+    assert!(part.records_removed > 0);
+    let (after, _) = world.export();
+    assert_eq!(after.documents["principals.json"], before.documents["principals.json"]);
 }

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 
 use data_encoding::HEXLOWER;
 
+use super::documents::ids_of;
 use super::{ImportOptions, ImportReport, purged_error};
 use crate::alf::agent::Agent;
 use crate::alf::bundle::Bundle;
-use crate::alf::names::{ATTACHMENTS, CHANGE_OF, tables};
+use crate::alf::names::{ATTACHMENTS, CHANGE_OF, PRINCIPALS, tables};
 use crate::alf::purge::{Changes, Sought};
 use crate::alf::record::uuid_number;
 use crate::alf::survey::Survey;
@@ -16,6 +17,7 @@ use crate::error::Result;
 use crate::json::{self, Value};
 
 const FILE: &str = "it has something of what was purged from this store: it is left out";
+const PERSON: &str = "a person who was purged from this store is in it: they are left out";
 const PARTITION: &str = "a record of it was purged from this store: its bytes are not kept";
 
 /// What stays out.
@@ -51,7 +53,8 @@ pub(in super::super) fn withhold(
     }
     let mut withheld = Withheld::default();
     let ids = purged_ids(agent, bundle)?;
-    if options.strict && !ids.is_empty() {
+    let people = purged_people(agent, survey)?;
+    if options.strict && !(ids.is_empty() && people.is_empty()) {
         return Err(purged_error());
     }
     withheld.records = ids.iter().filter_map(|id| uuid_number(id)).collect();
@@ -67,8 +70,14 @@ pub(in super::super) fn withhold(
         report.withhold(name, FILE);
     }
     for (layer, document) in &mut survey.documents {
-        if *layer == ATTACHMENTS {
-            detach(document, &withheld.files);
+        match *layer {
+            ATTACHMENTS => detach(document, &withheld.files),
+            PRINCIPALS => {
+                if drop_principals(document, |id| people.contains(id)) {
+                    report.withhold(layer.entry, PERSON);
+                }
+            }
+            _ => {}
         }
     }
     survey.withheld = withheld;
@@ -92,6 +101,32 @@ fn purged_ids(agent: &Agent<'_>, bundle: &Bundle) -> Result<BTreeSet<String>> {
     })?;
     changes.close(&mut ids);
     Ok(ids)
+}
+
+/// The principals of an archive that were purged here, by their ids as they are written.
+fn purged_people(agent: &Agent<'_>, survey: &Survey) -> Result<BTreeSet<String>> {
+    let mut people = BTreeSet::new();
+    for (layer, document) in &survey.documents {
+        let Some((_, list)) = layer.items.filter(|_| *layer == PRINCIPALS) else { continue };
+        for id in ids_of(document, list) {
+            if agent.is_purged(&id.to_ascii_lowercase())? {
+                people.insert(id);
+            }
+        }
+    }
+    Ok(people)
+}
+
+/// Takes principals off a document, by their ids. Returns `true` if there were any.
+pub(in super::super) fn drop_principals(
+    document: &mut Value,
+    is_dropped: impl Fn(&str) -> bool,
+) -> bool {
+    let list = PRINCIPALS.items.and_then(|(_, list)| document.get_mut(list)?.as_array_mut());
+    let Some(list) = list else { return false };
+    let before = list.len();
+    list.retain(|item| !item.get("id").and_then(Value::as_str).is_some_and(&is_dropped));
+    list.len() < before
 }
 
 /// Calls `each` with the place of the partition of every record, its id, what it is a change of, and itself.
@@ -182,6 +217,9 @@ pub(in super::super) fn forgive(
         agent.set_all_purged(false)?;
     }
     let mut rows = Vec::new();
+    for id in purged_people(agent, survey)? {
+        rows.push(agent.rows.remove(tables::PURGED, id.to_ascii_lowercase().as_str()));
+    }
     for (sha256, _) in survey.hashes.values() {
         let key = HEXLOWER.encode(sha256);
         if agent.is_purged_file(&key)? {

@@ -10,6 +10,8 @@ use super::store::StorePurge;
 use super::targets::Targets;
 use super::walk::{Sort, each_grain, record_in, record_of_stored, sort_of};
 use crate::alf::export::documents_of;
+use crate::alf::import::drop_principals;
+use crate::alf::names::PRINCIPALS;
 use crate::error::Result;
 use crate::json;
 
@@ -74,7 +76,14 @@ impl StorePurge<'_, '_> {
         report: &mut PurgeReport,
     ) -> Result<()> {
         let (mut records, mut documents) = (BTreeSet::new(), BTreeSet::new());
-        let whole = documents_of(self.agent)?;
+        let mut whole = documents_of(self.agent)?;
+        for (layer, document) in &mut whole {
+            if *layer == PRINCIPALS {
+                drop_principals(document, |id| {
+                    targets.asked_for.contains(&id.to_ascii_lowercase())
+                });
+            }
+        }
         sought.each_finder(|finder| {
             for (layer, document) in &whole {
                 if finder.is_in_text(&json::line(document)) {

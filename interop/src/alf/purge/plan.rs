@@ -12,7 +12,7 @@ use super::targets::Targets;
 use crate::alf::agent::Change;
 use crate::alf::import::{SealedRow, hash_of_ids, kept_document};
 use crate::alf::log::LogEntry;
-use crate::alf::names::{ATTACHMENTS, tables};
+use crate::alf::names::{ATTACHMENTS, PRINCIPALS, tables};
 use crate::error::Result;
 use crate::json::{self, Value};
 use crate::kept::{Document, clamped};
@@ -112,6 +112,12 @@ impl StorePurge<'_, '_> {
             if let Some(entry) = files.get(name) {
                 let key = entry.sha256.as_str();
                 changes.push(rows.put(tables::PURGED_FILES, key, &true, Owner::Store)?);
+            }
+        }
+        if !targets.asked_for.is_empty() && !targets.documents.is_empty() {
+            entries.push(LogEntry::plain(Change::Layer, PRINCIPALS.name));
+            for id in targets.asked_for.iter().map(|id| id.to_ascii_lowercase()) {
+                changes.push(rows.put(tables::PURGED, id.as_str(), &true, Owner::Store)?);
             }
         }
         if !plan.attachments.is_empty() {

@@ -68,8 +68,8 @@ impl std::str::FromStr for PurgeReason {
 pub enum PurgeScope {
     /// Records, by their ids.
     Records(Vec<String>),
-    /// The records of a principal: those whose grains have this `user_id`. Copies of them in files and sealed
-    /// partitions go too, which erasing the user alone would leave.
+    /// The records of a principal: those whose grains have this `user_id`, and what the agent has of them as a principal.
+    /// Copies of the records in files and sealed partitions go too, which erasing the user alone would leave.
     User(String),
     /// Everything that the store keeps of the agent.
     Agent,
@@ -158,6 +158,9 @@ pub struct PurgeReport {
     /// Records that a hold or a retention keeps.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub records_kept: Vec<String>,
+    /// Documents that went with a person, all versions: `principal/<id>`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub documents_removed: Vec<String>,
     /// Documents that a hold or a retention keeps, by layer, and of a list by the id of the item: `principal/<id>`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub documents_kept: Vec<String>,
@@ -212,6 +215,7 @@ impl PurgeReport {
             records_removed: 0,
             dry_run: options.dry_run,
             records_kept: Vec::new(),
+            documents_removed: Vec::new(),
             documents_kept: Vec::new(),
             records_with_copies: Vec::new(),
             documents_with_copies: Vec::new(),

@@ -21,7 +21,7 @@ use crate::transfer;
 /// Purges records of an agent of a store, or all of the agent.
 ///
 /// For each record every version goes, changes of it, its vectors, its rows, its lines in sealed partitions that are
-/// kept, and files with copies of any version. Links to it stay. Its id is remembered, and the hashes of the files: an
+/// kept, and files with copies of any version; with a person what the agent has of them as a principal. Links to it stay. Its id is remembered, and the hashes of the files: an
 /// import or a delta does not bring them back. What a withdrawn consent hides goes too.
 ///
 /// See the [module](crate::alf) for an example.
@@ -51,7 +51,7 @@ pub fn purge(
             purge.all(&mut targets, &mut report)?;
             report.record_ids = None;
         }
-        _ => purge.records(&targets, &mut report)?,
+        _ => purge.records(&mut targets, &mut report)?,
     }
     if !options.dry_run {
         transfer::purged(session, "alf", report.records_removed)?;
@@ -115,7 +115,9 @@ impl StorePurge<'_, '_> {
     }
 
     /// Purges records.
-    fn records(&self, targets: &Targets, report: &mut PurgeReport) -> Result<()> {
+    fn records(&self, targets: &mut Targets, report: &mut PurgeReport) -> Result<()> {
+        self.check_documents(targets, report)?;
+        let targets = &*targets;
         let sought = self.sought(targets, report)?;
         let plan = self.plan(targets, &sought)?;
         let known = targets.records.values().filter(|target| target.is_known);
@@ -125,6 +127,7 @@ impl StorePurge<'_, '_> {
             .extend(known.filter_map(|target| target.created_ms).map(file_of));
         report.raw_files_affected = plan.files.iter().cloned().collect();
         report.record_ids = Some(targets.records.keys().cloned().collect());
+        report.documents_removed = targets.document_names();
         self.find_copies(&sought, targets, report)?;
         self.check_plan(&plan, report)?;
         if !self.options.dry_run {
@@ -132,6 +135,8 @@ impl StorePurge<'_, '_> {
             self.purge_sealed(targets, &plan)?;
             self.purge_files(plan)?;
             self.erase(targets)?;
+            let documents: Vec<ContentAddress> = targets.documents.keys().copied().collect();
+            self.erase_grains(&documents)?;
         }
         Ok(())
     }

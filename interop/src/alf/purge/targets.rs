@@ -65,6 +65,12 @@ impl Targets {
         Ok(targets)
     }
 
+    /// The names of the documents, each once.
+    pub(super) fn document_names(&self) -> Vec<String> {
+        let names: BTreeSet<&String> = self.documents.values().collect();
+        names.into_iter().cloned().collect()
+    }
+
     /// The grains of a person, those too that no session is shown.
     fn grains_of(
         &mut self,
@@ -190,6 +196,11 @@ impl Targets {
         monitor: &Monitor<'_>,
     ) -> Result<()> {
         let is_all = *scope == PurgeScope::Agent;
+        // What the agent has of a person as a principal goes with them.
+        let is_asked = |layer: &str, id: &str| match scope {
+            PurgeScope::User(user) => is_principal(layer) && id.eq_ignore_ascii_case(user),
+            _ => false,
+        };
         let mut users = self.users.clone();
         if is_all && let Some((layer, _)) = PRINCIPALS.items {
             users.extend(agent.documents.items(layer)?.iter().map(|id| id.to_ascii_lowercase()));
@@ -211,7 +222,9 @@ impl Targets {
                 Sort::Record(id) if of_person => {
                     self.former.entry(id).or_default().push(*address);
                 }
-                Sort::Document(layer, item) if is_all => {
+                Sort::Document(layer, item)
+                    if is_all || item.as_deref().is_some_and(|id| is_asked(&layer, id)) =>
+                {
                     let name = item.map_or(layer.clone(), |item| format!("{layer}/{item}"));
                     self.documents.insert(*address, name);
                 }
@@ -245,6 +258,11 @@ impl Changes {
             }
         }
     }
+}
+
+/// Returns `true` for the layer of the items that are principals.
+fn is_principal(layer: &str) -> bool {
+    PRINCIPALS.items.is_some_and(|(items, _)| items == layer)
 }
 
 /// The person whom a grain is of, if the session is shown it.

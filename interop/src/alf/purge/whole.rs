@@ -63,7 +63,11 @@ impl StorePurge<'_, '_> {
     }
 
     /// Asks whether the documents may go. Those that may not are taken off, or are the end of it.
-    fn check_documents(&self, targets: &mut Targets, report: &mut PurgeReport) -> Result<()> {
+    pub(super) fn check_documents(
+        &self,
+        targets: &mut Targets,
+        report: &mut PurgeReport,
+    ) -> Result<()> {
         let (mut kept, mut names) = (BTreeSet::new(), BTreeSet::new());
         for (address, name) in &targets.documents {
             if !self.may_go(name, &mut vec![*address])? {

@@ -72,10 +72,8 @@ pub(in super::super) fn withhold(
     for (layer, document) in &mut survey.documents {
         match *layer {
             ATTACHMENTS => detach(document, &withheld.files),
-            PRINCIPALS => {
-                if drop_principals(document, |id| people.contains(id)) {
-                    report.withhold(layer.entry, PERSON);
-                }
+            PRINCIPALS if drop_principals(document, |id| people.contains(id)) => {
+                report.withhold(layer.entry, PERSON);
             }
             _ => {}
         }

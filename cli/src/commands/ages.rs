@@ -28,11 +28,11 @@ enum What {
     /// Write segments of the audit log as Evidence Packs; prints the root of each, to be kept elsewhere. With
     /// --namespace only those with an entry about a grain in it
     Export(Export),
-    /// Verify a pack, offline and without a store: prints VALID or TAMPERED
+    /// Verify packs, offline and without a store: prints VALID or TAMPERED, of several with the name before it
     Verify {
-        /// The pack; - for stdin
-        #[arg(value_name = "FILE|-")]
-        pack: Source,
+        /// The packs; - for stdin
+        #[arg(value_name = "FILE|-", required = true)]
+        packs: Vec<Source>,
     },
     /// List the segments of the audit log
     Segments,
@@ -40,7 +40,7 @@ enum What {
 
 #[derive(Debug, Args)]
 struct Export {
-    /// A directory, where each pack is named after its evidence; or the file of one pack
+    /// A directory, where each pack is named after its evidence (with a / at its end it is made); or the file of one pack
     #[arg(value_name = "DIR|FILE")]
     to: PathBuf,
     /// Only the segment with this number
@@ -61,7 +61,10 @@ impl Ages {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         match self.what {
             What::Export(export) => export.run(context),
-            What::Verify { pack } => verify(&pack, context),
+            What::Verify { packs } => match packs.as_slice() {
+                [pack] => verify(pack, context),
+                packs => verify_all(packs, context),
+            },
             What::Segments => list(context),
         }
     }
@@ -83,12 +86,40 @@ impl Export {
     }
 }
 
-/// Prints the verdict alone on stdout, and the reason on stderr.
-fn verify(pack: &Source, context: &mut Context<'_>) -> Result<()> {
-    let verdict = match pack.read(MAX_PACK_BYTES, &mut context.output) {
+/// Prints a verdict for each pack, with its name.
+fn verify_all(packs: &[Source], context: &mut Context<'_>) -> Result<()> {
+    let mut found = Vec::with_capacity(packs.len());
+    for pack in packs {
+        found.push((pack.to_string(), verdict_of(pack, context)));
+    }
+    let told: Vec<_> =
+        found.iter().map(|(file, verdict)| json!({ "file": file, "verdict": verdict })).collect();
+    context.output.answer(&json!({ "packs": told }), |output| {
+        found
+            .iter()
+            .try_for_each(|(file, verdict)| output.line(&format!("{file}: {}", verdict.word())))
+    })?;
+    context.output.flush()?;
+    let mut is_sound = true;
+    for (file, verdict) in &found {
+        if let Verdict::Tampered(tampering) = verdict {
+            context.output.note(&format!("{file}: {tampering}"));
+            is_sound = false;
+        }
+    }
+    if is_sound { Ok(()) } else { Err(Error::AlreadyReported(1)) }
+}
+
+fn verdict_of(pack: &Source, context: &mut Context<'_>) -> Verdict {
+    match pack.read(MAX_PACK_BYTES, &mut context.output) {
         Ok(bytes) => ages::verify(&bytes),
         Err(error) => Verdict::unreadable(&error.to_string()),
-    };
+    }
+}
+
+/// Prints the verdict alone on stdout, and the reason on stderr.
+fn verify(pack: &Source, context: &mut Context<'_>) -> Result<()> {
+    let verdict = verdict_of(pack, context);
     context.output.answer(&verdict, |output| output.line(verdict.word()))?;
     context.output.flush()?;
     match &verdict {

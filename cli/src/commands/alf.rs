@@ -233,6 +233,12 @@ impl Export {
                 let omitted = report.omitted_records;
                 output.line(&format!("{omitted} records left out: they were erased"))?;
             }
+            if report.native_left_out > 0 {
+                let count = report.native_left_out;
+                output.line(&format!(
+                    "{count} grains are not in it, since they are no records of the agent: --native takes them"
+                ))?;
+            }
             for replaced in &report.replaced_partitions {
                 output.line(&format!("{replaced} was sealed before, and is another now"))?;
             }

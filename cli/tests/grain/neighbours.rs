@@ -35,6 +35,16 @@ fn an_auditor_verifies_decisions_with_one_command() {
     let verdict = place.grain(&["ages", "verify", "pack.json"]);
     assert_eq!((verdict.code, verdict.out.as_slice()), (1, &b"TAMPERED\n"[..]));
     assert!(verdict.err.contains("check 4, step 2"), "{}", verdict.err);
+    // A directory that is not there yet is made, and packs are verified together.
+    place.grain(&["ages", "export", "evidence/"]).done();
+    let written: Vec<_> = fs::read_dir(place.path().join("evidence")).unwrap().collect();
+    let path = written[0].as_ref().unwrap().path();
+    let sound = path.to_str().unwrap();
+    let both = place.grain(&["ages", "verify", sound, "pack.json"]);
+    let told = String::from_utf8(both.out).unwrap();
+    assert_eq!((both.code, told), (1, format!("{sound}: VALID\npack.json: TAMPERED\n")));
+    assert!(both.err.contains("pack.json: check 4"), "{}", both.err);
+    assert_eq!(place.grain(&["ages", "verify", sound, sound]).code, 0);
     let nothing = place.grain(&["ages", "verify", "nothing.json"]);
     assert_eq!((nothing.code, nothing.out.as_slice()), (1, &b"TAMPERED\n"[..]));
 }
@@ -61,8 +71,17 @@ fn an_agent_moves_from_store_to_store_in_an_archive() {
     to.grain(&["verify"]).done();
 
     let nobody = ["--agent-id", AGENT, "--of-user", "0a1b2c3d-0000-4000-8000-0000000000ff"];
-    let nobody = from.grain(&[&["--json", "alf", "export", "one.alf"][..], &nobody].concat());
-    assert_eq!(nobody.done().json()["records"], 0);
+    let nobody = from.grain(&[&["alf", "export", "one.alf"][..], &nobody].concat());
+    assert!(nobody.code == 1 && nobody.err.contains("ERR_NOT_FOUND"), "{}", nobody.err);
+    let mut hers = belief("ann", "figs");
+    hers.insert_str(1, r#""user_id": "ann", "#);
+    from.feed(&["put", "-"], hers).done();
+    let export = ["--json", "alf", "export", "one.alf", "--agent-id", AGENT];
+    let left = from.grain(&export).done().json();
+    assert_eq!((&left["records"], &left["native_left_out"]), (&json!(1), &json!(1)));
+    from.grain(&[&export[..], &["--native"]].concat()).done();
+    let one = from.grain(&[&export[..], &["--of-user", "ann"]].concat()).done().json();
+    assert_eq!(one["records"], 1);
     let one = from.path().join("one.alf");
     let mirrored = to.grain(&["alf", "import", one.to_str().unwrap(), "--mirror"]);
     assert!(mirrored.code == 1 && mirrored.err.contains("ERR_CONFLICT"), "{}", mirrored.err);

@@ -73,7 +73,7 @@ pub struct ExportedPack {
 }
 
 /// Writes Evidence Packs of the audit log (AGES v1): each a whole segment. Into a directory they are written under the names
-/// `<evidence_ref>.ages.json`; one alone may have a file name of its own.
+/// `<evidence_ref>.ages.json`; one alone may have a file name of its own. A directory whose name ends in `/` is made.
 ///
 /// The segment that is open gets an EXPORT step, which an entry of the audit log keeps, so that the next export has it, too. A
 /// closed one is exported as it is, and gives the same bytes each time but for `exported_at`.
@@ -106,14 +106,19 @@ pub fn export(
     let to = to.as_ref();
     let tenant_id = tenant(session, options)?;
     let chosen = choose(session, options)?;
-    let (is_directory, inside) = (to.is_dir(), to.join("evidence"));
+    let inside = to.join("evidence");
+    // A name with a separator at its end is that of a directory, whether it is there or not.
+    let is_new = !to.exists() && to.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let is_directory = is_new || to.is_dir();
     if chosen.len() > 1 && !is_directory {
         let message = format!("{} segments are as many files", chosen.len());
-        return Err(
-            Error::schema(message).with_hint("name a directory that exists, or one segment")
-        );
+        return Err(Error::schema(message)
+            .with_hint("name a directory, with a / at its end if it is new, or one segment"));
     }
     grainstore::check_outside(if is_directory { &inside } else { to })?;
+    if is_new {
+        std::fs::create_dir_all(to).map_err(|error| Error::from(error).at_path(to))?;
+    }
     let last = last_entry(session, &chosen)?;
     let mut writer = PackWriter {
         to,

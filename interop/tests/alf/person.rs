@@ -63,9 +63,11 @@ fn a_person_gets_what_is_theirs_and_nothing_of_others() {
     for others in ["memory 1\"", "be kind", "shared.csv", "openai", "primary_model"] {
         assert!(!all.contains(others), "{others}");
     }
-    // Somebody of whom nothing is known gets an archive without anything.
-    let out = read(&export_person(&world, "nobody"));
-    assert_eq!((out.records.len(), out.documents.len(), out.files.len()), (0, 0, 0));
+    // A name that is written wrong is not answered with "nothing is known of you".
+    let nobody = ExportOptions { of_user: Some("nobody".to_owned()), ..ExportOptions::default() };
+    let path = world.dir.path().join("nobody.alf");
+    let error = alf::export(&world.session, &path, &nobody, &Monitor::default()).unwrap_err();
+    assert_eq!((error.code(), path.exists()), ("ERR_NOT_FOUND", false));
     // The store is as it was.
     let (after, again) = world.export();
     assert_same(&before, &after);

@@ -48,6 +48,32 @@ pub(super) fn adopt(agent: &Agent<'_>, monitor: &Monitor<'_>) -> Result<()> {
     }
 }
 
+/// Counts the native grains that the session sees and that are no records of the agent.
+///
+/// # Errors
+/// Those of [`Session::query`]; none in a store that is encrypted person by person, where it counts none.
+pub(super) fn count_others(agent: &Agent<'_>, monitor: &Monitor<'_>) -> Result<u64> {
+    let all = Query::default().seeing(Visibility::EVERYTHING);
+    let (mut cursor, mut count) = (None, 0_u64);
+    loop {
+        monitor.step(0, 0)?;
+        let page = match agent.session.query(&all, &PageOptions::first(PAGE).after(cursor)) {
+            Err(error) if error.code() == "ERR_KEY" => return Ok(0),
+            page => page?,
+        };
+        for found in page.results.iter().filter(|found| is_native(&found.grain)) {
+            let id = native_id(found.grain.created_at(), &found.content_address);
+            if agent.row(&id)?.is_none() {
+                count += 1;
+            }
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            return Ok(count);
+        }
+    }
+}
+
 /// Adopts the native grains that stand in the places of records: what an agent learned since is its memory too.
 ///
 /// # Errors

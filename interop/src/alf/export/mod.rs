@@ -85,6 +85,9 @@ pub struct ExportReport {
     pub records: u64,
     /// Number of records that are not in the archive: they were erased, or may not be read.
     pub omitted_records: u64,
+    /// Number of grains that are not in the archive, since they were not born as records and took no record's place:
+    /// [`ExportOptions::native`] takes them.
+    pub native_left_out: u64,
     /// The partitions.
     pub partitions: Vec<PartitionReport>,
     /// Sealed partitions that are not the bytes of an earlier archive: a record of their time came later, or was
@@ -117,7 +120,7 @@ pub struct PartitionReport {
 /// See the [module](super) for an example.
 ///
 /// # Errors
-/// `ERR_NOT_FOUND` for an agent that the store does not have; `ERR_CONFLICT` for a file within a store, or where the
+/// `ERR_NOT_FOUND` for an agent that the store does not have, or a person of whom it knows nothing; `ERR_CONFLICT` for a file within a store, or where the
 /// store has several agents and none is named; `ERR_ACCESS` unless the session is the operator's; `ERR_TIMEOUT`,
 /// `ERR_IO`.
 pub fn export(
@@ -137,6 +140,10 @@ pub fn export(
     if !session.store().is_read_only() {
         follow_store(&agent)?;
     }
+    let native_left_out = match options.native || options.of_user.is_some() {
+        true => 0,
+        false => adopt::count_others(&agent, monitor)?,
+    };
     let person = options.of_user.as_deref().map(|id| Person::of(&agent, id)).transpose()?;
     let writer = ArchiveWriter::create(path.as_ref())?;
     let sealed = agent.sealed()?;
@@ -175,6 +182,7 @@ pub fn export(
         agent_id: agent.id.clone(),
         records: partitions.records(),
         omitted_records: partitions.omitted,
+        native_left_out,
         replaced_partitions: partitions.replaced(),
         partitions: partitions.report(),
         files: names.len() as u64,
@@ -187,8 +195,9 @@ pub fn export(
 pub(super) fn chosen<'s>(session: &'s Session, id: Option<&str>) -> Result<Agent<'s>> {
     let agents = Agent::all(session)?;
     let not_found = |message: String| {
-        Err(Error::new(grainstore::ErrorKind::NotFound, message)
-            .with_hint("import an archive of the agent first"))
+        Err(Error::new(grainstore::ErrorKind::NotFound, message).with_hint(
+            "import an archive of the agent first, or export native grains with an id and a name for it",
+        ))
     };
     match (id, agents.as_slice()) {
         (Some(id), agents) => {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use grainstore::ErrorKind;
 use serde_json::json;
 
 use super::Documents;
@@ -22,7 +23,7 @@ impl<'p> Person<'p> {
     /// Finds the records of a person: those whose grains have this `user_id`.
     ///
     /// # Errors
-    /// `ERR_SCHEMA` for no id; those of the store.
+    /// `ERR_SCHEMA` for no id; `ERR_NOT_FOUND` for one of whom nothing is known; those of the store.
     pub(super) fn of(agent: &Agent<'_>, id: &'p str) -> Result<Self> {
         if id.trim().is_empty() {
             return Err(Error::schema("the person has no id"));
@@ -37,7 +38,25 @@ impl<'p> Person<'p> {
             }
             Ok(())
         })?;
-        Ok(Self { id, records })
+        let person = Self { id, records };
+        match person.records.is_empty() && !person.is_listed(agent)? {
+            true => Err(Error::new(ErrorKind::NotFound, format!("the agent knows no {id}"))
+                .with_hint(
+                    "name the person by the id of the principal, or by the user_id of grains",
+                )),
+            false => Ok(person),
+        }
+    }
+
+    fn is_listed(&self, agent: &Agent<'_>) -> Result<bool> {
+        let Some((layer, _)) = PRINCIPALS.items else { return Ok(false) };
+        for id in agent.documents.items(layer)? {
+            if id.eq_ignore_ascii_case(self.id) && agent.documents.read(layer, Some(&id))?.is_some()
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What of the documents is about the person.

@@ -27,3 +27,4 @@ mod returning;
 mod round_trip;
 mod scale;
 mod schemas;
+mod vouched;

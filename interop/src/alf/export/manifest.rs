@@ -40,6 +40,9 @@ impl Snapshot<'_, '_> {
         };
         if let Some(id) = self.of_user {
             manifest.retain(|name, _| name == "agent");
+            if let Some(Value::Object(about)) = manifest.get_mut("agent") {
+                about.retain(|name, _| ["id", "name", "source_runtime"].contains(&name.as_str()));
+            }
             manifest.insert(OF_USER_MEMBER.to_owned(), Value::from(id));
         }
         let now = date_text(self.agent.session.now()).unwrap_or_default();

@@ -33,6 +33,7 @@ pub(super) use entry::{Content, NewEntry, write_entries};
 pub(super) use manifest::{described, update, with_checksum};
 use partitions::Partitions;
 use person::Person;
+pub(super) use person::{is_raw, is_same_person};
 
 /// Options of [`export`].
 ///

@@ -263,6 +263,7 @@ impl LayerImport<'_, '_> {
         let mut counts = LayerCounts::default();
         let mut files: Files<'_> = self.agent.files()?;
         let names: BTreeSet<&str> = bundle.kept_files().collect();
+        let mut is_asked = false;
         for name in names.iter().filter(|name| !survey.withheld.files.contains(**name)) {
             let Some(entry) = bundle.archive.entry(name) else { continue };
             let known = files.get(name).map(|kept| (kept.sha256.clone(), kept.size));
@@ -273,6 +274,12 @@ impl LayerImport<'_, '_> {
                 continue;
             }
             if !self.options.dry_run {
+                // Asked before the first byte is written: what may not be listed would lie there unnamed.
+                if !std::mem::replace(&mut is_asked, true)
+                    && let Some(refused) = files.refusal()?
+                {
+                    return Err(self.agent.documents.refused(refused).in_entry(FILES_LAYER));
+                }
                 files.put(name, bundle.archive.reader(entry)?)?;
             }
             changed.push((Change::File, (*name).to_owned()));

@@ -124,6 +124,10 @@ pub fn import(
     let sequence = if head == 0 { said.max(1) } else { head.saturating_add(1) };
     let mut report = ImportReport::new(&agent.id, options.dry_run, &survey);
     withhold(&agent, &bundle, &mut survey, options, &mut report)?;
+    // First of all, so that a purge finds what an interrupted import has left.
+    if !options.dry_run {
+        agent.enroll(bundle.agent("name"))?;
+    }
     let mut importer = Importer::new(&agent, options, sequence)?;
     importer.note(planned_layers(&agent, &bundle, &survey, options)?, &mut report)?;
     import_layers(&agent, &bundle, &survey, options, &mut report)?;
@@ -141,7 +145,6 @@ pub fn import(
             agent.rows.write(vec![agent.rows.put(tables::PEERS, peer, &said, owner)?])?;
         }
         forgive(&agent, &survey, options)?;
-        agent.enroll(bundle.agent("name"))?;
         transfer::imported(session, "alf", report.records.taken())?;
     }
     report.sequence = agent.sequence()?;

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use data_encoding::HEXLOWER;
+use grainstore::Owner;
 
 use super::documents::ids_of;
 use super::{ImportOptions, ImportReport, purged_error};
@@ -16,6 +17,8 @@ use crate::alf::survey::Survey;
 use crate::error::Result;
 use crate::json::{self, Value};
 
+/// Rows that are written together.
+const BATCH: usize = 1_000;
 const FILE: &str = "it has something of what was purged from this store: it is left out";
 const PERSON: &str = "a person who was purged from this store is in it: they are left out";
 const PARTITION: &str = "a record of it was purged from this store: its bytes are not kept";
@@ -56,6 +59,9 @@ pub(in super::super) fn withhold(
     let people = purged_people(agent, survey)?;
     if options.strict && !(ids.is_empty() && people.is_empty()) {
         return Err(purged_error());
+    }
+    if !options.dry_run {
+        remember(agent, &ids)?;
     }
     withheld.records = ids.iter().filter_map(|id| uuid_number(id)).collect();
     let sought = withheld.partitions_of(bundle, &ids)?;
@@ -99,6 +105,17 @@ fn purged_ids(agent: &Agent<'_>, bundle: &Bundle) -> Result<BTreeSet<String>> {
     })?;
     changes.close(&mut ids);
     Ok(ids)
+}
+
+/// Remembers changes of what was purged: what changes those stays out as well, whenever it comes.
+fn remember(agent: &Agent<'_>, ids: &BTreeSet<String>) -> Result<()> {
+    let mut rows = Vec::new();
+    for id in ids {
+        if !agent.is_purged(id)? {
+            rows.push(agent.rows.put(tables::PURGED, id.as_str(), &true, Owner::Store)?);
+        }
+    }
+    rows.chunks(BATCH).try_for_each(|rows| agent.rows.write(rows.to_vec()))
 }
 
 /// The principals of an archive that were purged here, by their ids as they are written.

@@ -1,10 +1,11 @@
 //! The grain that a record carries in `raw_source_format`, byte for byte, with its signature.
 
 use data_encoding::{BASE64, HEXLOWER};
-use grainstore::{ContentAddress, Offer, StoredGrain};
+use grainstore::format::{GrainType, Value as Field};
+use grainstore::{ContentAddress, ErrorKind, Grain, Offer, StoredGrain};
 use sha2::{Digest, Sha256};
 
-use super::FORMAT;
+use super::{FORMAT, is_native};
 use crate::error::{Error, Result};
 use crate::json::{self, Value};
 
@@ -13,7 +14,7 @@ use crate::json::{self, Value};
 pub(in super::super) struct Carried {
     pub(in super::super) offer: Offer,
     pub(in super::super) address: ContentAddress,
-    pub(in super::super) grain: grainstore::Grain,
+    pub(in super::super) grain: Grain,
 }
 
 /// Returns the grain that a record carries; `None` if it carries none, or was changed since.
@@ -32,19 +33,42 @@ pub(in super::super) fn carried(rest: &Value) -> Result<Option<Carried>> {
     };
     let Some(blob) = bytes("blob")? else { return Ok(None) };
     let address = ContentAddress::of(&blob);
-    match bytes("cose")? {
+    let carried = match bytes("cose")? {
         Some(envelope) => {
             let parsed = grainstore::format::Envelope::parse(envelope.clone())?;
             if parsed.blob()? != blob {
                 return Err(Error::corrupt("the signature is that of another grain"));
             }
-            let grain = parsed.grain()?;
-            Ok(Some(Carried { offer: Offer::Signed(envelope), address, grain }))
+            let (grain, signer) = (parsed.grain()?, parsed.kid());
+            (Carried { offer: Offer::Signed(envelope), address, grain }, signer)
         }
         None => {
-            let grain = grainstore::Grain::decode(&blob)?;
-            Ok(Some(Carried { offer: Offer::Blob(blob), address, grain }))
+            let grain = Grain::decode(&blob)?;
+            (Carried { offer: Offer::Blob(blob), address, grain }, None)
         }
+    };
+    check(&carried.0.grain, carried.1.as_deref())?;
+    Ok(Some(carried.0))
+}
+
+/// An archive vouches for nothing: it brings no document, whose checks a grain would pass by, and no consent in the place of
+/// a withdrawal, unless who consents has signed it (OMS 8.10).
+fn check(grain: &Grain, signer: Option<&str>) -> Result<()> {
+    if !is_native(grain) {
+        return Err(Error::schema("the grain it carries is a document, or of another format"));
+    }
+    let renews = grain.grain_type() == GrainType::Consent
+        && grain.get("prior_consent").is_some()
+        && grain.get("is_withdrawal").and_then(Field::as_bool) != Some(true);
+    let is_signed = signer.is_some_and(|kid| {
+        grain.text("subject_did").is_some_and(|did| kid.split('#').next() == Some(did))
+    });
+    match renews && !is_signed {
+        true => Err(Error::new(
+            ErrorKind::Signature,
+            "the consent it carries renews another: who consents has to sign it",
+        )),
+        false => Ok(()),
     }
 }
 

@@ -10,7 +10,7 @@ use super::text::content_of;
 use crate::alf::names::{PROFILE, RUNTIME};
 use crate::error::Result;
 use crate::json::{self, Value};
-use crate::kept::date_text;
+use crate::kept::{Profile, date_text};
 use crate::uuid::version_7;
 
 /// `source_type` of a grain, and `source.extraction_method` of a record.
@@ -28,11 +28,16 @@ const RELATIONS: [(&str, &str); 4] = [
     ("causal", "caused"),
 ];
 
-/// Returns `true` for a grain that is no record and no document of ALF.
+/// Formats of which a store keeps documents in grains. Those of SAGA leave as SAGA.
+const KEPT: [Profile; 2] = [PROFILE, Profile::new("saga")];
+
+/// Returns `true` for a grain that is no record and no document of ALF, and no item of another format.
 pub(in super::super) fn is_native(grain: &Grain) -> bool {
-    let is_kept = |key: &String| PROFILE.name_of(key).is_some();
+    let is_kept = |key: &String| KEPT.iter().any(|profile| profile.name_of(key).is_some());
+    let is_tagged = |tag: &str| KEPT.iter().any(|profile| profile.tag() == tag);
     !matches!(grain.grain_type(), GrainType::Opaque(_))
         && !grain.map("context").is_some_and(|context| context.keys().any(is_kept))
+        && !grain.texts("structural_tags").any(is_tagged)
 }
 
 /// The id of the record of a grain, which follows from its time and address.

@@ -79,7 +79,8 @@ pub fn purge_archive(
     report.record_ids = Some(ids.into_iter().collect());
     if !options.dry_run {
         match purge.inventory.is_empty_delta() {
-            true if from == to => std::fs::remove_file(to).map_err(Error::from)?,
+            // Nothing is left: of what was written there before, nothing either.
+            true if to.exists() => std::fs::remove_file(to).map_err(Error::from)?,
             true => {}
             false => purge.write(entries, to, monitor)?,
         }

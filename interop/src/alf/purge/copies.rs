@@ -9,7 +9,7 @@ use super::sought::Sought;
 use super::store::StorePurge;
 use super::targets::Targets;
 use super::walk::{Sort, each_grain, record_in, record_of_stored, sort_of};
-use crate::alf::export::documents_of;
+use crate::alf::export::{documents_of, is_same_person};
 use crate::alf::import::drop_principals;
 use crate::alf::names::PRINCIPALS;
 use crate::error::Result;
@@ -80,7 +80,7 @@ impl StorePurge<'_, '_> {
         for (layer, document) in &mut whole {
             if *layer == PRINCIPALS {
                 drop_principals(document, |id| {
-                    targets.asked_for.contains(&id.to_ascii_lowercase())
+                    targets.asked_for.iter().any(|asked| is_same_person(id, asked))
                 });
             }
         }

@@ -10,6 +10,7 @@ use super::sought::Sought;
 use super::store::StorePurge;
 use super::targets::Targets;
 use crate::alf::agent::Change;
+use crate::alf::export::is_raw;
 use crate::alf::import::{SealedRow, hash_of_ids, kept_document};
 use crate::alf::log::LogEntry;
 use crate::alf::names::{ATTACHMENTS, PRINCIPALS, tables};
@@ -46,10 +47,32 @@ impl StorePurge<'_, '_> {
         let names: Vec<&str> = files.list().keys().map(String::as_str).collect();
         plan.files = sought
             .copies(&names, |name| files.get(name).map(|entry| files.reader(entry)).transpose())?;
+        if !targets.asked_for.is_empty() {
+            plan.files.extend(self.artifacts_of(targets)?);
+        }
         if !self.options.keep_raw {
             self.detached(&mut plan)?;
         }
         Ok(plan)
+    }
+
+    /// The files of attachments that records which go name, and no others.
+    fn artifacts_of(&self, targets: &Targets) -> Result<BTreeSet<String>> {
+        let (mut theirs, mut of_others) = (BTreeSet::new(), BTreeSet::new());
+        let Some((item_layer, _)) = ATTACHMENTS.items else { return Ok(theirs) };
+        for id in self.agent.documents.items(item_layer)? {
+            let Some(kept) = self.agent.documents.read(item_layer, Some(&id))? else { continue };
+            let path = kept.value.get("archive_path").and_then(Value::as_str);
+            let Some(path) = path.filter(|path| !is_raw(path)) else { continue };
+            let named = kept.value.get("referenced_by").and_then(Value::as_array);
+            let mut named = named.into_iter().flatten().filter_map(Value::as_str).peekable();
+            let goes = |id: &str| targets.records.contains_key(&id.to_ascii_lowercase());
+            match named.peek().is_some() && named.all(goes) {
+                true => theirs.insert(path.to_owned()),
+                false => of_others.insert(path.to_owned()),
+            };
+        }
+        Ok(&theirs - &of_others)
     }
 
     /// Attachments whose files go are descriptions from then on.

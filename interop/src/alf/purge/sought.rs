@@ -56,7 +56,7 @@ impl Sought {
         let own = files.iter().filter(|name| is_own(name));
         let mut found: BTreeSet<String> = own.map(|name| (*name).to_owned()).collect();
         let mut look = |finder: &Finder, folder: &str| {
-            for name in files.iter().filter(|name| name.starts_with(folder)) {
+            for name in files.iter().filter(|name| is_in(name, folder)) {
                 if !found.contains(*name)
                     && let Some(source) = open(name)?
                     && finder.is_in(source)?
@@ -81,4 +81,9 @@ impl Sought {
     ) -> Result<()> {
         self.texts.each_finder(each)
     }
+}
+
+/// Returns `true` for a file of a folder, whose name may be written in either case.
+fn is_in(name: &str, folder: &str) -> bool {
+    name.get(..folder.len()).is_some_and(|start| start.eq_ignore_ascii_case(folder))
 }

@@ -11,7 +11,7 @@ use super::plan::BATCH;
 use super::report::{PurgeOptions, PurgeReport, PurgeScope, check_audit_file};
 use super::targets::{Target, Targets};
 use crate::alf::agent::{self, Agent};
-use crate::alf::export::chosen;
+use crate::alf::export::{adopt_successors, chosen};
 use crate::alf::names::{PARTITIONS_FOLDER, tables};
 use crate::alf::partition::{Granularity, Span};
 use crate::error::{Error, Result};
@@ -42,6 +42,10 @@ pub fn purge(
     let mut report = PurgeReport::begin(&agent.id, options, session.now())?;
     check_audit_file(options.audit_file.as_deref(), options)?;
     let reason = options.told(&report.purge_id);
+    if !options.dry_run {
+        // What agents wrote in the places of records is a record too.
+        adopt_successors(&agent)?;
+    }
     let mut targets = Targets::of(&agent, scope, monitor)?;
     let purge = StorePurge { agent: &agent, options, reason, monitor };
     purge.check(&mut targets, &mut report)?;

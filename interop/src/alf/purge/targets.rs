@@ -9,8 +9,10 @@ use grainstore::{ContentAddress, ErrorKind};
 use super::report::PurgeScope;
 use super::walk::{Sort, each_grain, sort_of};
 use crate::alf::agent::{Agent, RecordRow, is_hidden};
+use crate::alf::export::is_same_person;
 use crate::alf::names::{PRINCIPALS, tables};
 use crate::alf::record::uuid_number;
+use crate::alf::schema::is_uuid;
 use crate::error::Result;
 use crate::monitor::Monitor;
 
@@ -79,7 +81,10 @@ impl Targets {
         monitor: &Monitor<'_>,
     ) -> Result<BTreeSet<ContentAddress>> {
         let mut theirs = BTreeSet::new();
-        self.asked_for = [user.to_owned(), user.to_ascii_lowercase()].into();
+        self.asked_for = [user.to_owned()].into();
+        if is_uuid(user) {
+            self.asked_for.insert(user.to_ascii_lowercase());
+        }
         self.users.extend(self.asked_for.iter().cloned());
         for user in &self.asked_for {
             match agent.session.subject_report(user) {
@@ -90,7 +95,7 @@ impl Targets {
             }
         }
         each_grain(agent.session, &self.users, monitor, |address, grain| {
-            if grain.text("user_id").is_some_and(|own| own.eq_ignore_ascii_case(user)) {
+            if grain.text("user_id").is_some_and(|own| is_same_person(own, user)) {
                 theirs.insert(*address);
             }
             Ok(())
@@ -198,7 +203,7 @@ impl Targets {
         let is_all = *scope == PurgeScope::Agent;
         // What the agent has of a person as a principal goes with them.
         let is_asked = |layer: &str, id: &str| match scope {
-            PurgeScope::User(user) => is_principal(layer) && id.eq_ignore_ascii_case(user),
+            PurgeScope::User(user) => is_principal(layer) && is_same_person(id, user),
             _ => false,
         };
         let mut users = self.users.clone();
@@ -208,7 +213,7 @@ impl Targets {
         each_grain(agent.session, &users, monitor, |address, grain| {
             let of_person = match scope {
                 PurgeScope::User(user) => {
-                    grain.text("user_id").is_some_and(|own| own.eq_ignore_ascii_case(user))
+                    grain.text("user_id").is_some_and(|own| is_same_person(own, user))
                 }
                 _ => false,
             };

@@ -197,6 +197,7 @@ mod tests {
             .map(|row| format!("{}|{}|{}|{}\n", row.name, row.passes, row.text, row.section))
             .collect();
         let digest = grainstore_format::ContentAddress::of(told.as_bytes()).to_string();
-        assert_eq!((rows.len(), &digest[..16]), (42, "77667ec8d756b76a"), "{told}");
+        let begin = digest.get(..16).unwrap_or_default();
+        assert_eq!((rows.len(), begin), (42, "77667ec8d756b76a"), "{told}");
     }
 }

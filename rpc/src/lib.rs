@@ -51,7 +51,7 @@ pub use operations::signed::{Proved, View};
 pub use operations::write::supersede_by;
 pub use patience::{Patience, PatientWriter};
 pub use protocol::serve;
-pub use question::Question;
+pub use question::{BeyondCal, Question};
 pub use shape::{
     AuditAnswer, Decoded, Encoded, FORMAT_VERSION, PutAnswer, SignedAnswer, StateAnswer,
     StoredAnswer, SupersedeAnswer, VerdictAnswer, Version, erased, sign_blob, signing_key,

@@ -22,6 +22,8 @@ mod erase;
 #[cfg(unix)]
 mod file_size;
 #[cfg(test)]
+mod filters;
+#[cfg(test)]
 #[cfg(target_os = "linux")]
 mod full_disk;
 #[cfg(test)]

@@ -41,6 +41,7 @@ pub(super) const READS: &[Read] = &[
             json!({ "text": "common", "limit": 100, "explain": true }),
             json!({ "where": { "tags_all": [on.secret] }, "limit": 9, "explain": true }),
             json!({ "where": { "user_id": "bob" }, "limit": 9 }),
+            json!({ "where": { "author_did": AGENT }, "sort": "oldest", "limit": 99 }),
             json!({ "where": { "namespace": "home" }, "limit": 9 }),
             json!({ "vector": { "model": "m", "values": [1.0, 0.6] }, "limit": 99, "explain": true }),
             json!({ "text": "common", "expand": { "freely": true, "hops": 2 }, "limit": 99 }),

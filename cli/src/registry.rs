@@ -6,7 +6,7 @@ use crate::commands::{
     add, ages, alf, audit, backup, bench, cal, compact, decode, demo, disclose, doctor, encode,
     erase, export, get, history, import, init, keys, migrate, policy, prove, put, recall, reindex,
     remove_vectors, rpc, saga, sign, state_changes, stats, subject_report, supersede, verify,
-    verify_signature,
+    verify_signature, views,
 };
 use crate::context::Context;
 use crate::error::Result;
@@ -92,6 +92,8 @@ commands! {
         VerifySignature(verify_signature::VerifySignature),
         Prove(prove::Prove),
         Disclose(disclose::Disclose),
+        CheckView(views::CheckView),
+        RestoreView(views::RestoreView),
     }
     "For programs" {
         Rpc(rpc::Rpc),

@@ -48,6 +48,7 @@ pub use operations::policy::{SetRules, policy_set};
 pub use operations::portable::conditions_of;
 pub use operations::reads::{Audit, History};
 pub use operations::signed::{Proved, View};
+pub use operations::views::{CheckedView, GivenView, RestoredView};
 pub use operations::write::supersede_by;
 pub use patience::{Patience, PatientWriter};
 pub use protocol::serve;

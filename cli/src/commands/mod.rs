@@ -37,5 +37,6 @@ pub(crate) mod subject_report;
 pub(crate) mod supersede;
 pub(crate) mod verify;
 pub(crate) mod verify_signature;
+pub(crate) mod views;
 
 pub(crate) use cal::{READ_ONLY_CODE, parse_param};

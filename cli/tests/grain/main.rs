@@ -72,3 +72,5 @@ mod signed;
 mod stream;
 #[cfg(test)]
 mod users;
+#[cfg(test)]
+mod views;

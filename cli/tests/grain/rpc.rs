@@ -40,6 +40,8 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
             "prove",
             "verify_signature",
             "disclose",
+            "check_view",
+            "restore_view",
             "policy_explain",
             "policy_show",
             "policy_set",

@@ -28,4 +28,5 @@ pub(crate) mod signed;
 pub(crate) mod store;
 pub(crate) mod stream;
 mod vectors;
+pub(crate) mod views;
 pub(crate) mod write;

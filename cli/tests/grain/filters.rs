@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use crate::kit::{Place, Rpc};
 
 /// A belief with these fields, dated `at` milliseconds after a start.
-
 fn belief(object: &str, at: i64, more: &Value) -> Value {
     let mut grain = json!({ "type": "belief", "subject": "alice", "relation": "likes", "object": object,
         "confidence": 0.9, "created_at": 1_768_471_200_000_i64 + at });

@@ -61,7 +61,8 @@ impl<'w> Context<'w> {
             .wait(Duration::from_millis(self.globals.wait_ms))
             .audit_reads(!self.globals.no_audit_reads)
             .count_access(!self.globals.no_access_counts)
-            .read_only(self.globals.read_only);
+            .read_only(self.globals.read_only)
+            .locked_accepts_authorized_signature(self.globals.locked_accepts_authorized_signature);
         if let Some(file) = &self.globals.key_file {
             options = options.key(key_file(file)?);
         }
@@ -120,6 +121,24 @@ impl<'w> Context<'w> {
             Some(opened) => Ok(opened.clone()),
             None => Ok(self.session_on(&self.open(false)?)),
         }
+    }
+
+    /// Opens the store with these options, for a command that changes its settings; a session on it.
+    ///
+    /// # Errors
+    /// `ERR_CONFLICT` in the prompt, whose store is open already; those of opening.
+    pub(crate) fn session_as(&self, options: &OpenOptions) -> Result<Session> {
+        if self.opened.is_some() {
+            let message = "the settings of a store cannot be changed while the prompt has it open";
+            return Err(Error::new(
+                Code::Conflict,
+                message,
+                "leave the prompt, and run the command",
+            ));
+        }
+        let store = Store::open(&self.globals.store, options).map_err(opening_error)?;
+        self.keep(&store);
+        Ok(self.session_on(&store))
     }
 
     /// Returns a session of the whole store, for commands whose --namespace and --user say what they are about. In the

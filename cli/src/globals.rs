@@ -33,6 +33,10 @@ pub(crate) struct Globals {
     /// Who may clear the review that a grain asks for, beside the operator, as --actor; may be given several times
     #[arg(long = "reviewer", global = true, value_name = "DID")]
     pub(crate) reviewers: Vec<String>,
+    /// Whom a locked grain names as authorized may invalidate it by a signature, beside its author (OMS
+    /// 12.5.4); without it, its author alone (23.2)
+    #[arg(long, global = true)]
+    pub(crate) locked_accepts_authorized_signature: bool,
     /// What it is for, which rules of the store may ask; may be given several times
     #[arg(long = "purpose", global = true, value_name = "PURPOSE")]
     pub(crate) purposes: Vec<String>,

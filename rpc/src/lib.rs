@@ -38,7 +38,7 @@ pub use explained::{Asked, Attempt, Explained};
 pub use json::{Address, Base64};
 pub use lines::{Line, read_line};
 pub use operations::calls::{Converted, Switch, Switched, cal_switch};
-pub use operations::codec::encode_grain;
+pub use operations::codec::{Profile, Sensitive, encode_grain, encode_grain_with};
 pub use operations::maintain::{
     Backup, Reindexed, RemoveVectors, RemovedVectors, Stats, backup, compact, compared,
     expect_signer, reindex, remove_vectors, stats,
@@ -49,7 +49,7 @@ pub use operations::portable::conditions_of;
 pub use operations::reads::{Audit, History};
 pub use operations::signed::{Proved, View};
 pub use operations::views::{CheckedView, GivenView, RestoredView};
-pub use operations::write::supersede_by;
+pub use operations::write::{as_sensitive, supersede_by};
 pub use patience::{Patience, PatientWriter};
 pub use protocol::serve;
 pub use question::{BeyondCal, Question};

@@ -6,7 +6,8 @@ use data_encoding::BASE64;
 use grainstore::embed::EmbeddingRef;
 use grainstore::format::cose::Algorithm;
 use grainstore::format::{
-    Blob, Did, Envelope, Header, OfflineResolver, SignatureVerdict, SigningKey, sign,
+    Blob, DecodeOptions, DeviceProfile, Did, Envelope, Header, OfflineResolver, SignatureVerdict,
+    SigningKey, sign,
 };
 use grainstore::{
     AccessCounts, ApplicationCounts, ContentAddress, EpochMs, EraseOutcome, Grain, GrainState,
@@ -214,7 +215,16 @@ struct HeaderAnswer {
 impl Decoded {
     /// Decodes and validates a bare blob.
     pub fn new(blob: &[u8]) -> Result<Self> {
-        let grain = Grain::decode(blob)?;
+        Self::within(blob, DeviceProfile::EXTENDED)
+    }
+
+    /// Decodes and validates a bare blob within the limits of a device profile (OMS 18).
+    ///
+    /// # Errors
+    /// Those of [`Grain::decode_with`].
+    pub fn within(blob: &[u8], profile: DeviceProfile) -> Result<Self> {
+        let options = DecodeOptions { profile, ..DecodeOptions::default() };
+        let grain = Grain::decode_with(blob, &options)?;
         let (header, _) = Header::split(blob)?;
         Ok(Self {
             address: ContentAddress::of(blob),

@@ -38,5 +38,6 @@ pub(crate) mod supersede;
 pub(crate) mod verify;
 pub(crate) mod verify_signature;
 pub(crate) mod views;
+mod wording;
 
 pub(crate) use cal::{READ_ONLY_CODE, parse_param};

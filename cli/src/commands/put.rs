@@ -6,13 +6,13 @@ use std::io::BufRead;
 
 use clap::{Args, ValueEnum};
 use grainstore::{EpochMs, Grain, Offer, PutOutcome as Stored, SameFact, Session};
-use grainstore_rpc::PutAnswer;
+use grainstore_rpc::{PutAnswer, Sensitive, as_sensitive};
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::input::{MAX_BLOB_BYTES, MAX_COSE_BYTES, MAX_JSON_BYTES, Source, to_text};
 use crate::lines::{Document, Documents};
-use crate::names::{SAME_FACT, named};
+use crate::names::{SAME_FACT, SENSITIVITIES, named};
 use crate::output::{Output, ignore_closed_output};
 
 /// Hint for a JSON grain without `created_at`.
@@ -49,6 +49,14 @@ pub(crate) struct Put {
     /// Give JSON grains without a created_at the present; without this they are refused
     #[arg(long, conflicts_with = "format")]
     created_now: bool,
+    /// The sensitivity of JSON grains, where that is higher than their tags require; a lower one is refused
+    #[arg(
+        long,
+        value_parser = named::<Sensitive>(SENSITIVITIES),
+        value_name = "LEVEL",
+        conflicts_with = "format"
+    )]
+    sensitivity: Option<Sensitive>,
 }
 
 /// Input formats of grains.
@@ -118,7 +126,9 @@ impl Put {
                     let created = self.created_now.then(|| writer.session.now());
                     let grain = parse_grain(json, created)
                         .map_err(|error| error.in_context(&line_label(line)))?;
-                    batch.push(line, bytes, grain);
+                    let offer = as_sensitive(Offer::Grain(grain), self.sensitivity)
+                        .map_err(|error| error.in_context(&line_label(line)))?;
+                    batch.push(line, bytes, offer);
                 }
             }
         }
@@ -136,10 +146,10 @@ struct Batch {
 }
 
 impl Batch {
-    fn push(&mut self, line: u64, bytes: usize, grain: Grain) {
+    fn push(&mut self, line: u64, bytes: usize, offer: Offer) {
         self.lines.push(line);
         self.bytes = self.bytes.saturating_add(bytes);
-        self.offers.push(Offer::Grain(grain));
+        self.offers.push(offer);
     }
 
     fn is_full(&self) -> bool {

@@ -67,6 +67,8 @@ mod rpc;
 mod rules;
 mod search;
 #[cfg(test)]
+mod settings;
+#[cfg(test)]
 mod signed;
 #[cfg(test)]
 mod stream;

@@ -46,6 +46,9 @@ pub(crate) struct Open {
     memory_bytes: Option<usize>,
     #[serde(default)]
     languages: Few<Formed<Spoken>, MAX_NAMES>,
+    #[serde(default)]
+    observer_domains: Few<Formed<Domain>, MAX_NAMES>,
+    locked_accepts_authorized_signature: Option<bool>,
     embedder: Option<Formed<Maker>>,
     former_embedder: Option<Formed<Maker>>,
     session: Option<Formed<Scope>>,
@@ -61,6 +64,19 @@ struct Spoken {
 
 impl Form for Spoken {
     const FORM: &'static str = "an object {namespace?, language}";
+}
+
+/// The domain of some types of observer, and whether their texts are indexed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Domain {
+    domain: String,
+    observer_types: Few<String, MAX_NAMES>,
+    searched: Option<bool>,
+}
+
+impl Form for Domain {
+    const FORM: &'static str = "an object {domain, observer_types: [name ...], searched?}";
 }
 
 pub(crate) fn open(mut given: Open, host: &mut Host) -> Result<Value> {
@@ -97,6 +113,14 @@ impl Open {
         }
         for Formed(spoken) in self.languages.all("languages")? {
             options = options.language(spoken.namespace.as_deref(), &spoken.language)?;
+        }
+        for Formed(of) in self.observer_domains.all("observer_domains")? {
+            let types = of.observer_types.all("observer_types")?;
+            let types = types.iter().map(String::as_str);
+            options = options.observer_domain(&of.domain, types, of.searched.unwrap_or(true));
+        }
+        if let Some(accepts) = self.locked_accepts_authorized_signature {
+            options = options.locked_accepts_authorized_signature(accepts);
         }
         if let Some(Formed(maker)) = self.embedder {
             let (embedder, metric) = maker.embedder()?;

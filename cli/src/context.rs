@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use grainstore::{ContentAddress, KeyFile, OpenOptions, Power, Session, SessionOptions, Store};
+use grainstore_rpc::{DidSources, SharedResolver};
 
 use crate::error::{Code, Error, Result};
 use crate::globals::Globals;
@@ -69,6 +70,9 @@ impl<'w> Context<'w> {
         if let Some(bytes) = self.globals.memory {
             options = options.memory_bytes(bytes);
         }
+        if let Some(resolver) = self.resolver()? {
+            options = options.resolver(resolver);
+        }
         for reviewer in &self.globals.reviewers {
             options = options.reviewer(reviewer);
         }
@@ -76,6 +80,16 @@ impl<'w> Context<'w> {
             Some(operator) => options.operator(operator),
             None => options,
         })
+    }
+
+    /// Returns what resolves the DIDs of signers, if something is named.
+    pub(crate) fn resolver(&self) -> Result<Option<SharedResolver>> {
+        let sources = DidSources {
+            documents: self.globals.did_documents.clone(),
+            program: self.globals.did_resolver.iter().cloned().collect(),
+            deadline: None,
+        };
+        sources.resolver()
     }
 
     /// Notes on a terminal that a command takes a while.

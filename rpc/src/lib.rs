@@ -5,6 +5,7 @@
 //! - `operations`: functions from arguments to answers, which fail with the codes of the store.
 //! - `host`: the state between requests. `answer`: results of bounded size.
 //! - `arguments`, `json`: forms that arguments share. `misread`: errors about them.
+//! - `dids`: keys of DIDs, by files and programs.
 //! - `question`, `explained`, `withheld`: what operations share. `shape`: the JSON forms of answers.
 //! - `error`: the error type. `lines`, `patience`: reading lines, and writing to slow readers.
 //!
@@ -19,6 +20,7 @@
 
 mod answer;
 mod arguments;
+mod dids;
 mod error;
 mod explained;
 mod host;
@@ -33,6 +35,7 @@ mod shape;
 mod withheld;
 
 pub use arguments::Nothing;
+pub use dids::{DidSources, SharedResolver};
 pub use error::{Code, Error, Refusal, Result};
 pub use explained::{Asked, Attempt, Explained};
 pub use json::{Address, Base64};

@@ -6,8 +6,8 @@ use data_encoding::BASE64;
 use grainstore::embed::EmbeddingRef;
 use grainstore::format::cose::Algorithm;
 use grainstore::format::{
-    Blob, DecodeOptions, DeviceProfile, Did, Envelope, Header, OfflineResolver, SignatureVerdict,
-    SigningKey, sign,
+    Blob, DecodeOptions, DeviceProfile, Did, DidResolver, Envelope, Header, OfflineResolver,
+    SignatureVerdict, SigningKey, sign,
 };
 use grainstore::{
     AccessCounts, ApplicationCounts, ContentAddress, EpochMs, EraseOutcome, Grain, GrainState,
@@ -173,9 +173,17 @@ pub struct VerdictAnswer {
 impl VerdictAnswer {
     /// Verifies an envelope without a store: only keys contained in their DID are found.
     pub fn of(cose: Vec<u8>) -> Result<Self> {
+        Self::by(cose, &OfflineResolver)
+    }
+
+    /// Verifies an envelope without a store; the resolver finds the keys that are not contained in their DID.
+    ///
+    /// # Errors
+    /// Those of [`Envelope::parse`] and [`Envelope::blob`].
+    pub fn by(cose: Vec<u8>, resolver: &dyn DidResolver) -> Result<Self> {
         let envelope = Envelope::parse(cose)?;
         envelope.blob()?;
-        let verdict = envelope.verify(&OfflineResolver);
+        let verdict = envelope.verify(resolver);
         Ok(Self { verdict, address: envelope.address() })
     }
 }

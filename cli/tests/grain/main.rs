@@ -13,6 +13,8 @@ mod commands;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod dids;
+#[cfg(test)]
 mod documented;
 #[cfg(test)]
 mod embedders;

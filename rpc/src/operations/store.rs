@@ -1,5 +1,6 @@
 //! Operations on the connection and its store: `clock`, `open`, `session`, `close`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use grainstore::{EpochMs, MasterKey, OpenOptions, Passphrase, SessionOptions};
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::embedder::Maker;
 use crate::arguments::{MAX_NAMES, Nothing, PresetName};
+use crate::dids::DidSources;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::json::{Few, Form, Formed, SecretBytes};
@@ -49,6 +51,8 @@ pub(crate) struct Open {
     #[serde(default)]
     observer_domains: Few<Formed<Domain>, MAX_NAMES>,
     locked_accepts_authorized_signature: Option<bool>,
+    did_documents: Option<PathBuf>,
+    did_resolver: Option<Formed<Resolver>>,
     embedder: Option<Formed<Maker>>,
     former_embedder: Option<Formed<Maker>>,
     session: Option<Formed<Scope>>,
@@ -85,11 +89,38 @@ pub(crate) fn open(mut given: Open, host: &mut Host) -> Result<Value> {
     }
     let session = given.session.take().map(|Formed(scope)| scope.options()).transpose()?;
     let path = std::mem::take(&mut given.path);
-    let created = host.open(&path, given.options()?, session.unwrap_or_default())?;
+    let resolver = given.did_sources()?.resolver()?;
+    let created = host.open(&path, given.options()?, session.unwrap_or_default(), resolver)?;
     Ok(json!({ "created": created }))
 }
 
+/// The program that resolves DIDs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Resolver {
+    command: Few<String, MAX_NAMES>,
+    deadline_ms: Option<u64>,
+}
+
+impl Form for Resolver {
+    const FORM: &'static str = "an object {command: [program, argument ...], deadline_ms?}";
+}
+
 impl Open {
+    /// Takes where keys of DIDs come from.
+    fn did_sources(&mut self) -> Result<DidSources> {
+        let documents = self.did_documents.take();
+        let Some(Formed(resolver)) = self.did_resolver.take() else {
+            return Ok(DidSources { documents, ..DidSources::default() });
+        };
+        let program = resolver.command.all("command")?;
+        if program.is_empty() {
+            return Err(Error::arguments("the command of did_resolver names no program"));
+        }
+        let deadline = resolver.deadline_ms.map(Duration::from_millis);
+        Ok(DidSources { documents, program, deadline })
+    }
+
     fn options(self) -> Result<OpenOptions> {
         let mut options = OpenOptions::new()
             .create(self.create.unwrap_or_default())

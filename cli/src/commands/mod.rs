@@ -16,6 +16,7 @@ pub(crate) mod encode;
 pub(crate) mod erase;
 pub(crate) mod export;
 mod followed;
+pub(crate) mod frames;
 pub(crate) mod get;
 pub(crate) mod history;
 pub(crate) mod import;

@@ -26,6 +26,8 @@ mod file_size;
 #[cfg(test)]
 mod filters;
 #[cfg(test)]
+mod frames;
+#[cfg(test)]
 #[cfg(target_os = "linux")]
 mod full_disk;
 #[cfg(test)]

@@ -42,6 +42,8 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
             "disclose",
             "check_view",
             "restore_view",
+            "write_frames",
+            "read_frames",
             "policy_explain",
             "policy_show",
             "policy_set",

@@ -58,7 +58,7 @@ pub struct DidSources {
     pub deadline: Option<Duration>,
 }
 
-/// A resolver for [`OpenOptions::resolver`](grainstore::OpenOptions::resolver).
+/// A resolver for [`OpenOptions::resolver`](grainstore::OpenOptions::resolver); [`DidSources`] makes one.
 pub type SharedResolver = Arc<dyn DidResolver + Send + Sync>;
 
 impl DidSources {

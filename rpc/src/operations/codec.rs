@@ -44,7 +44,8 @@ impl Profile {
     }
 }
 
-/// The sensitivity a writer gives a grain, by its name on either face (OMS 13.1).
+/// The sensitivity a writer gives a grain, by its name on either face (OMS 13.1), for
+/// [`as_sensitive`](crate::as_sensitive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sensitive {

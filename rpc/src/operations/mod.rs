@@ -13,6 +13,7 @@ pub(crate) mod codec;
 mod embedder;
 pub(crate) mod erasure;
 mod followed;
+pub(crate) mod frames;
 pub(crate) mod graph;
 pub(crate) mod maintain;
 pub(crate) mod marks;

@@ -72,7 +72,7 @@ pub(crate) fn restore_view(given: RestoreView<'_>, _: &mut Host) -> Result<Resto
 #[derive(Debug)]
 pub struct GivenView(Grain);
 
-/// The answer of a check that a view has passed.
+/// The answer of a check that a view has passed ([`GivenView::check`]; [`GivenView`] shows it).
 #[derive(Debug, Serialize)]
 pub struct CheckedView {
     /// The grain it is a view of, as the view says.
@@ -87,7 +87,7 @@ pub struct CheckedView {
     pub revealed: Vec<String>,
 }
 
-/// The original of a view.
+/// The original of a view ([`GivenView::restore`]; [`GivenView`] shows it).
 #[derive(Debug, Serialize)]
 pub struct RestoredView {
     /// Its address, which the view names.

@@ -30,6 +30,17 @@ const SENSITIVITY_OF_BYTES: &str = "sensitivity is for a grain in JSON: bytes ha
 
 /// Encodes a grain with the sensitivity of its writer, if that is given (OMS 13.1).
 ///
+/// ```
+/// use grainstore::{EpochMs, Offer, format::BeliefBuilder};
+/// use grainstore_rpc::{Sensitive, as_sensitive};
+///
+/// let at = EpochMs::new(1_768_471_200_000);
+/// let grain = BeliefBuilder::new(at, "alice", "prefers", "tea", 0.9).build()?;
+/// let offer = as_sensitive(grain.into(), Some(Sensitive::Pii))?;
+/// assert!(matches!(offer, Offer::Blob(_)));
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
+///
 /// # Errors
 /// `ERR_SENSITIVITY_MISMATCH` for less than its tags require; that of arguments for a grain in bytes.
 pub fn as_sensitive(offer: Offer, level: Option<Sensitive>) -> Result<Offer> {

@@ -119,6 +119,8 @@ pub(super) const OTHER_METHODS: &[&str] = &[
     "sign",
     "prove",
     "restore_view",
+    "write_frames",
+    "read_frames",
     "policy_show",
     "policy_set",
     "contradict",
@@ -194,6 +196,7 @@ pub(super) const OTHER_COMMANDS: &[&str] = &[
     // Reads a view from a file, and what it names as the method does.
     "check-view",
     "restore-view",
+    "frames",
     "keys",
     "compact",
     "reindex",

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use grainstore::{ContentAddress, KeyFile, OpenOptions, Power, Session, SessionOptions, Store};
+use grainstore_rpc::{DidSources, SharedResolver};
 
 use crate::error::{Code, Error, Result};
 use crate::globals::Globals;
@@ -61,12 +62,16 @@ impl<'w> Context<'w> {
             .wait(Duration::from_millis(self.globals.wait_ms))
             .audit_reads(!self.globals.no_audit_reads)
             .count_access(!self.globals.no_access_counts)
-            .read_only(self.globals.read_only);
+            .read_only(self.globals.read_only)
+            .locked_accepts_authorized_signature(self.globals.locked_accepts_authorized_signature);
         if let Some(file) = &self.globals.key_file {
             options = options.key(key_file(file)?);
         }
         if let Some(bytes) = self.globals.memory {
             options = options.memory_bytes(bytes);
+        }
+        if let Some(resolver) = self.resolver()? {
+            options = options.resolver(resolver);
         }
         for reviewer in &self.globals.reviewers {
             options = options.reviewer(reviewer);
@@ -75,6 +80,16 @@ impl<'w> Context<'w> {
             Some(operator) => options.operator(operator),
             None => options,
         })
+    }
+
+    /// Returns what resolves the DIDs of signers, if something is named.
+    pub(crate) fn resolver(&self) -> Result<Option<SharedResolver>> {
+        let sources = DidSources {
+            documents: self.globals.did_documents.clone(),
+            program: self.globals.did_resolver.iter().cloned().collect(),
+            deadline: None,
+        };
+        sources.resolver()
     }
 
     /// Notes on a terminal that a command takes a while.
@@ -120,6 +135,24 @@ impl<'w> Context<'w> {
             Some(opened) => Ok(opened.clone()),
             None => Ok(self.session_on(&self.open(false)?)),
         }
+    }
+
+    /// Opens the store with these options, for a command that changes its settings; a session on it.
+    ///
+    /// # Errors
+    /// `ERR_CONFLICT` in the prompt, whose store is open already; those of opening.
+    pub(crate) fn session_as(&self, options: &OpenOptions) -> Result<Session> {
+        if self.opened.is_some() {
+            let message = "the settings of a store cannot be changed while the prompt has it open";
+            return Err(Error::new(
+                Code::Conflict,
+                message,
+                "leave the prompt, and run the command",
+            ));
+        }
+        let store = Store::open(&self.globals.store, options).map_err(opening_error)?;
+        self.keep(&store);
+        Ok(self.session_on(&store))
     }
 
     /// Returns a session of the whole store, for commands whose --namespace and --user say what they are about. In the

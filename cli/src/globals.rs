@@ -33,6 +33,16 @@ pub(crate) struct Globals {
     /// Who may clear the review that a grain asks for, beside the operator, as --actor; may be given several times
     #[arg(long = "reviewer", global = true, value_name = "DID")]
     pub(crate) reviewers: Vec<String>,
+    /// Whom a locked grain names as authorized may invalidate it by a signature, beside its author (OMS
+    /// 12.5.4); without it, its author alone (23.2)
+    #[arg(long, global = true)]
+    pub(crate) locked_accepts_authorized_signature: bool,
+    /// Keys of signers whose DID does not hold theirs (did:web): a file with their DID documents, in JSON
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) did_documents: Option<PathBuf>,
+    /// The same by a program, which is run with the DID as its argument and prints the DID document
+    #[arg(long, global = true, value_name = "PROGRAM")]
+    pub(crate) did_resolver: Option<String>,
     /// What it is for, which rules of the store may ask; may be given several times
     #[arg(long = "purpose", global = true, value_name = "PURPOSE")]
     pub(crate) purposes: Vec<String>,

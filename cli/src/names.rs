@@ -23,6 +23,21 @@ pub(crate) const FORMATS: &Names = &[
 pub(crate) const ENCODINGS: &Names =
     &[("msgpack", "Canonical MessagePack"), ("cbor", "Deterministic CBOR")];
 
+/// Classes of devices.
+pub(crate) const PROFILES: &Names = &[
+    ("extended", "Servers and desktops: 1 MiB, 32 levels"),
+    ("standard", "Phones and single-board computers: 32 KiB, 16 levels"),
+    ("lightweight", "Microcontrollers: 512 bytes, 8 levels, seven fields"),
+];
+
+/// Sensitivities of a grain.
+pub(crate) const SENSITIVITIES: &Names = &[
+    ("public", "Anybody may see it"),
+    ("internal", "It stays within the organisation"),
+    ("pii", "It tells of a person"),
+    ("phi", "It tells of a person's health"),
+];
+
 /// Algorithms of signing keys.
 pub(crate) const ALGORITHMS: &Names = &[
     ("ed25519", "The key is the seed of an Ed25519 key"),

@@ -4,9 +4,9 @@ use clap::Subcommand;
 
 use crate::commands::{
     add, ages, alf, audit, backup, bench, cal, compact, decode, demo, disclose, doctor, encode,
-    erase, export, get, history, import, init, keys, migrate, policy, prove, put, recall, reindex,
-    remove_vectors, rpc, saga, sign, state_changes, stats, subject_report, supersede, verify,
-    verify_signature,
+    erase, export, frames, get, history, import, init, keys, migrate, policy, prove, put, recall,
+    reindex, remove_vectors, rpc, saga, sign, state_changes, stats, subject_report, supersede,
+    verify, verify_signature, views,
 };
 use crate::context::Context;
 use crate::error::Result;
@@ -92,6 +92,9 @@ commands! {
         VerifySignature(verify_signature::VerifySignature),
         Prove(prove::Prove),
         Disclose(disclose::Disclose),
+        CheckView(views::CheckView),
+        RestoreView(views::RestoreView),
+        Frames(frames::Frames),
     }
     "For programs" {
         Rpc(rpc::Rpc),

@@ -117,6 +117,9 @@ pub struct EncodeOptions<'a> {
     /// Encrypts the payload inside the blob with this AES-256-GCM key and this fresh 12-byte nonce
     /// (flag bit 1).
     pub encrypt: Option<(&'a PayloadKey, [u8; 12])>,
+    /// The sensitivity a writer gives the grain, where its tags require less (OMS 13.1); `None` for what the
+    /// tags require. A lower one is `ERR_SENSITIVITY_MISMATCH`.
+    pub sensitivity: Option<Sensitivity>,
 }
 
 /// Options of [`Grain::decode_with`], the counterpart of [`EncodeOptions`].
@@ -251,12 +254,15 @@ impl Grain {
         self.encode_with(&EncodeOptions { encoding, ..EncodeOptions::default() })
     }
 
-    /// Like [`Grain::encode`], with a profile, payload compression or payload encryption.
+    /// Like [`Grain::encode`], with a profile, payload compression, payload encryption or a sensitivity.
     ///
     /// # Errors
-    /// As [`Grain::encode`].
+    /// As [`Grain::encode`]; `ERR_SENSITIVITY_MISMATCH`.
     pub fn encode_with(&self, options: &EncodeOptions<'_>) -> Result<Blob> {
         let header = self.header(options);
+        if options.sensitivity.is_some() {
+            check_sensitivity(&header, &self.fields)?;
+        }
         let mut writer = TokenWriter::new(Vec::with_capacity(256), options.encoding);
         self.write_payload(&mut writer);
         let payload = payload::seal(&header, writer.into_bytes(), options.encrypt)?;
@@ -415,6 +421,9 @@ impl Grain {
         if options.encrypt.is_some() {
             flags = flags.with(Flags::ENCRYPTED);
         }
+        if let Some(sensitivity) = options.sensitivity {
+            flags = flags.with_sensitivity(sensitivity);
+        }
         let second = self.int("created_at").and_then(|ms| EpochMs::new(ms).header_second());
         let kept = self.origin.map_or(0, |header| header.created_at_sec);
         Header {
@@ -523,6 +532,11 @@ fn check_against_header(header: &Header, fields: &Map) -> Result<()> {
     {
         return Err(header_mismatch("second", "created_at"));
     }
+    check_sensitivity(header, fields)
+}
+
+/// Checks that the header's sensitivity is not below the one that the tags require (OMS 13.4).
+fn check_sensitivity(header: &Header, fields: &Map) -> Result<()> {
     let needed = required_sensitivity(fields);
     if header.flags.sensitivity() < needed {
         let message = format!(

@@ -2,21 +2,26 @@
 
 use std::sync::Arc;
 
+use grainstore::format::DidResolver;
 use grainstore::{
     Clock, EpochMs, ManualClock, OpenOptions, Session, SessionOptions, Store, SystemClock,
 };
 
+use crate::dids::SharedResolver;
 use crate::error::{Code, Error, Result};
 
 /// The state of one connection.
 pub(crate) struct Host {
     session: Option<Session>,
     clock: Option<Arc<ManualClock>>,
+    /// What resolves DIDs for the open store.
+    resolver: Option<SharedResolver>,
 }
 
 impl Host {
     pub(crate) fn new(test_clock: bool) -> Self {
-        Self { session: None, clock: test_clock.then(|| Arc::new(ManualClock::following())) }
+        let clock = test_clock.then(|| Arc::new(ManualClock::following()));
+        Self { session: None, clock, resolver: None }
     }
 
     /// The test clock, if there is one.
@@ -27,6 +32,11 @@ impl Host {
     /// The current time, by the test clock if there is one.
     pub(crate) fn now(&self) -> EpochMs {
         self.clock.as_ref().map_or_else(|| SystemClock.now(), |clock| clock.now())
+    }
+
+    /// What resolves DIDs for the open store, if there is something.
+    pub(crate) fn resolver(&self) -> Option<&(dyn DidResolver + Send + Sync)> {
+        self.resolver.as_deref()
     }
 
     /// The session of the open store.
@@ -42,14 +52,19 @@ impl Host {
         path: &str,
         mut options: OpenOptions,
         session: SessionOptions,
+        resolver: Option<SharedResolver>,
     ) -> Result<bool> {
         self.close()?;
+        if let Some(resolver) = &resolver {
+            options = options.resolver(Arc::clone(resolver));
+        }
         if let Some(clock) = &self.clock {
             options = options.clock(Arc::<ManualClock>::clone(clock));
         }
         let store = Store::open(path, &options).map_err(opening_error)?;
         let created = store.was_created();
         self.session = Some(store.session(session));
+        self.resolver = resolver;
         Ok(created)
     }
 
@@ -62,6 +77,7 @@ impl Host {
 
     /// Closes the store that is open, if any. It is closed also where that fails.
     pub(crate) fn close(&mut self) -> Result<()> {
+        self.resolver = None;
         match self.session.take() {
             Some(session) => Ok(session.store().close()?),
             None => Ok(()),

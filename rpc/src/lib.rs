@@ -5,6 +5,7 @@
 //! - `operations`: functions from arguments to answers, which fail with the codes of the store.
 //! - `host`: the state between requests. `answer`: results of bounded size.
 //! - `arguments`, `json`: forms that arguments share. `misread`: errors about them.
+//! - `dids`: keys of DIDs, by files and programs.
 //! - `question`, `explained`, `withheld`: what operations share. `shape`: the JSON forms of answers.
 //! - `error`: the error type. `lines`, `patience`: reading lines, and writing to slow readers.
 //!
@@ -19,6 +20,7 @@
 
 mod answer;
 mod arguments;
+mod dids;
 mod error;
 mod explained;
 mod host;
@@ -33,12 +35,13 @@ mod shape;
 mod withheld;
 
 pub use arguments::Nothing;
+pub use dids::{DidSources, SharedResolver};
 pub use error::{Code, Error, Refusal, Result};
 pub use explained::{Asked, Attempt, Explained};
 pub use json::{Address, Base64};
 pub use lines::{Line, read_line};
 pub use operations::calls::{Converted, Switch, Switched, cal_switch};
-pub use operations::codec::encode_grain;
+pub use operations::codec::{Profile, Sensitive, encode_grain, encode_grain_with};
 pub use operations::maintain::{
     Backup, Reindexed, RemoveVectors, RemovedVectors, Stats, backup, compact, compared,
     expect_signer, reindex, remove_vectors, stats,
@@ -48,10 +51,11 @@ pub use operations::policy::{SetRules, policy_set};
 pub use operations::portable::conditions_of;
 pub use operations::reads::{Audit, History};
 pub use operations::signed::{Proved, View};
-pub use operations::write::supersede_by;
+pub use operations::views::{CheckedView, GivenView, RestoredView};
+pub use operations::write::{as_sensitive, supersede_by};
 pub use patience::{Patience, PatientWriter};
 pub use protocol::serve;
-pub use question::Question;
+pub use question::{BeyondCal, Question};
 pub use shape::{
     AuditAnswer, Decoded, Encoded, FORMAT_VERSION, PutAnswer, SignedAnswer, StateAnswer,
     StoredAnswer, SupersedeAnswer, VerdictAnswer, Version, erased, sign_blob, signing_key,

@@ -1,8 +1,8 @@
 //! CAL statements with the options of their caller, and the call.
 
 use grainstore::cal::{
-    self, CancelHandle, EventListener, ExecuteOptions, Expansion, Format, Params, QuerySource,
-    Response, Tier,
+    self, CancelHandle, EventListener, ExecuteOptions, Expansion, Format, Params, Predicate,
+    QuerySource, Response, Tier,
 };
 use grainstore::{EpochMs, Session};
 use serde_json::Value;
@@ -40,6 +40,8 @@ pub struct Question<'q> {
     pub auto_toon: bool,
     /// Expansion of a RECALL by links from its best answers.
     pub expansion: Option<Expansion>,
+    /// Conditions on the grains of a RECALL that the language has no field for.
+    pub conditions: Vec<Predicate>,
     /// The time taken as now; the store's clock if not given.
     pub now: Option<EpochMs>,
     /// The caller's handle to cancel it.
@@ -92,8 +94,67 @@ impl Question<'_> {
             as_format: self.format,
             auto_toon: self.auto_toon,
             expansion: self.expansion,
+            conditions: self.conditions.clone(),
             cancel: self.cancel.clone(),
             ..ExecuteOptions::at(self.now.unwrap_or_else(|| session.now()))
         })
     }
+}
+
+/// Values of fields that CAL has no name for; each that is given must be that of the grain.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// use grainstore_rpc::{BeyondCal, Question};
+///
+/// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).run_id("r-7");
+/// session.put(grain.build()?)?;
+/// let wanted = BeyondCal { run_id: Some("r-7".into()), ..BeyondCal::default() };
+/// let question = Question { query: b"RECALL", conditions: wanted.conditions()?, ..Question::default() };
+/// assert_eq!(question.ask(&session)?.grains_given().len(), 1);
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct BeyondCal {
+    /// The run that made the grain.
+    pub run_id: Option<String>,
+    /// The DID of its author, which the grain names and nobody has checked.
+    pub author_did: Option<String>,
+    /// The entity it is about.
+    pub entity_id: Option<String>,
+    /// Its legal basis: the address of a consent, with or without `sha256:`, or a word.
+    pub processing_basis: Option<String>,
+}
+
+impl BeyondCal {
+    /// Returns a condition for each value.
+    ///
+    /// # Errors
+    /// `ERR_CORRUPT` for text that no grain can hold.
+    pub fn conditions(self) -> Result<Vec<Predicate>> {
+        let texts = [
+            ("run_id", self.run_id),
+            ("author_did", self.author_did),
+            ("entity_id", self.entity_id),
+        ];
+        let mut conditions = Vec::new();
+        for (field, wanted) in texts {
+            if let Some(wanted) = wanted {
+                let wanted = Predicate::text_is(field, normalise(&wanted)?);
+                conditions.push(wanted.map_err(|error| Error::from_cal(&error, ""))?);
+            }
+        }
+        if let Some(basis) = self.processing_basis {
+            conditions.push(Predicate::rests_on(&normalise(&basis)?));
+        }
+        Ok(conditions)
+    }
+}
+
+/// Normalises text to NFC, as it is in grains.
+pub(crate) fn normalise(text: &str) -> Result<String> {
+    Ok(grainstore::format::normalise_text(text)?.into_owned())
 }

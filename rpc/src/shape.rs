@@ -6,7 +6,8 @@ use data_encoding::BASE64;
 use grainstore::embed::EmbeddingRef;
 use grainstore::format::cose::Algorithm;
 use grainstore::format::{
-    Blob, Did, Envelope, Header, OfflineResolver, SignatureVerdict, SigningKey, sign,
+    Blob, DecodeOptions, DeviceProfile, Did, DidResolver, Envelope, Header, OfflineResolver,
+    SignatureVerdict, SigningKey, sign,
 };
 use grainstore::{
     AccessCounts, ApplicationCounts, ContentAddress, EpochMs, EraseOutcome, Grain, GrainState,
@@ -172,9 +173,17 @@ pub struct VerdictAnswer {
 impl VerdictAnswer {
     /// Verifies an envelope without a store: only keys contained in their DID are found.
     pub fn of(cose: Vec<u8>) -> Result<Self> {
+        Self::by(cose, &OfflineResolver)
+    }
+
+    /// Verifies an envelope without a store; the resolver finds the keys that are not contained in their DID.
+    ///
+    /// # Errors
+    /// Those of [`Envelope::parse`] and [`Envelope::blob`].
+    pub fn by(cose: Vec<u8>, resolver: &dyn DidResolver) -> Result<Self> {
         let envelope = Envelope::parse(cose)?;
         envelope.blob()?;
-        let verdict = envelope.verify(&OfflineResolver);
+        let verdict = envelope.verify(resolver);
         Ok(Self { verdict, address: envelope.address() })
     }
 }
@@ -214,7 +223,16 @@ struct HeaderAnswer {
 impl Decoded {
     /// Decodes and validates a bare blob.
     pub fn new(blob: &[u8]) -> Result<Self> {
-        let grain = Grain::decode(blob)?;
+        Self::within(blob, DeviceProfile::EXTENDED)
+    }
+
+    /// Decodes and validates a bare blob within the limits of a device profile (OMS 18).
+    ///
+    /// # Errors
+    /// Those of [`Grain::decode_with`].
+    pub fn within(blob: &[u8], profile: DeviceProfile) -> Result<Self> {
+        let options = DecodeOptions { profile, ..DecodeOptions::default() };
+        let grain = Grain::decode_with(blob, &options)?;
         let (header, _) = Header::split(blob)?;
         Ok(Self {
             address: ContentAddress::of(blob),

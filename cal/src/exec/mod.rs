@@ -46,6 +46,7 @@ use crate::limits;
 use crate::memory::{HashPrefix, Memory, PrefixMatch};
 use crate::params::Params;
 use crate::parse::RefusedEntry;
+use crate::predicate::Predicate;
 use crate::print;
 use crate::response::{Answer, Response, ResponseMeta, Usage};
 use crate::source::QuerySource;
@@ -74,6 +75,10 @@ pub struct ExecuteOptions<'o> {
     /// Expands a RECALL to the grains linked to its best answers, which the language itself cannot ask for.
     /// Statements that contain recalls are not expanded.
     pub expansion: Option<Expansion>,
+    /// Conditions of the host that every grain of a RECALL must also meet, for fields that the language has no
+    /// name for: `run_id`, `author_did`, `entity_id`, `processing_basis` ([`Predicate::rests_on`]). Statements
+    /// that contain recalls take none.
+    pub conditions: Vec<Predicate>,
     /// True to count the matches of every RECALL as WITH total does, up to 1,000: that reads each of them.
     /// Otherwise `total` is known where the answer has all matches, or the memory tells it without reading any.
     pub totals: bool,
@@ -115,6 +120,7 @@ impl ExecuteOptions<'_> {
             as_format: None,
             auto_toon: false,
             expansion: None,
+            conditions: Vec::new(),
             totals: false,
             cancel: CancelHandle::new(),
             listener_timeout: limits::LISTENER_TIMEOUT,
@@ -349,6 +355,9 @@ fn check_and_admit(
     let mut plan = check::check(statement, &mut context)?;
     if let StatementPlan::Recall(recall) = &mut plan.plan {
         recall.query.expansion = options.expansion;
+        for condition in &options.conditions {
+            recall.query.require(condition.clone());
+        }
     }
     let place = statement.keyword_span();
     if statement.tier() > 0 && options.tier == Tier::Read {

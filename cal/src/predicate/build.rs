@@ -109,6 +109,28 @@ impl Predicate {
         Self::of_payload(payload, Check::Address { payload, digits })
     }
 
+    /// Matches if the grain names this legal basis in `processing_basis` (OMS 6.1): the address of a consent,
+    /// with or without `sha256:` on either side, or a word such as `contract`.
+    ///
+    /// ```
+    /// use grainstore_cal::Predicate;
+    /// use grainstore_format::{BeliefBuilder, Encoding, EpochMs, GrainRef, GrainState};
+    ///
+    /// let consent = "ab".repeat(32);
+    /// let belief = BeliefBuilder::new(EpochMs::new(1_768_471_200_000), "alice", "likes", "tea", 0.9);
+    /// let belief = belief.processing_basis(format!("sha256:{consent}")).build()?;
+    /// let blob = belief.encode(Encoding::MessagePack)?;
+    /// let (grain, state) = (GrainRef::new(blob.bytes())?, GrainState::default());
+    /// assert!(Predicate::rests_on(&consent).matches(&grain, &state));
+    /// assert!(!Predicate::rests_on("contract").matches(&grain, &state));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn rests_on(basis: &str) -> Self {
+        let payload = "processing_basis";
+        Self::of_payload(payload, Check::Address { payload, digits: vec![bare(basis)] })
+    }
+
     /// Matches if a cross-link of one of these kinds (OMS 14.3) leads to one of these addresses.
     #[must_use]
     pub fn related(kinds: &'static [&'static str], addresses: &[ContentAddress]) -> Self {

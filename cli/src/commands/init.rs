@@ -7,6 +7,7 @@ use clap::Args;
 use grainstore::{Derivation, ErrorKind, KeyProvider, Preset, Store};
 use serde_json::json;
 
+use super::wording::Wording;
 use crate::context::{Context, key_file, new_key_file, opening_error};
 use crate::error::{Code, Error, Result};
 
@@ -23,6 +24,8 @@ pub(crate) struct Init {
     /// Keep grains compressed; addresses and answers stay the same
     #[arg(long)]
     compress: bool,
+    #[command(flatten)]
+    wording: Wording,
 }
 
 impl Init {
@@ -30,8 +33,9 @@ impl Init {
         if context.globals.store.join("grains.redb").exists() {
             return Err(store_exists(context));
         }
+        // A language that is not known is refused before a key is made.
+        let options = self.wording.add_to(context.options()?.create(true))?;
         let made = self.prepare_key(context)?;
-        let options = context.options()?.create(true);
         let options = if self.compress { options.compress(true) } else { options };
         let options = match self.preset {
             Some(preset) => options.preset(preset),

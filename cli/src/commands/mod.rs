@@ -16,6 +16,7 @@ pub(crate) mod encode;
 pub(crate) mod erase;
 pub(crate) mod export;
 mod followed;
+pub(crate) mod frames;
 pub(crate) mod get;
 pub(crate) mod history;
 pub(crate) mod import;
@@ -37,5 +38,7 @@ pub(crate) mod subject_report;
 pub(crate) mod supersede;
 pub(crate) mod verify;
 pub(crate) mod verify_signature;
+pub(crate) mod views;
+mod wording;
 
 pub(crate) use cal::{READ_ONLY_CODE, parse_param};

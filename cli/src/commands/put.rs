@@ -5,14 +5,16 @@
 use std::io::BufRead;
 
 use clap::{Args, ValueEnum};
+use grainstore::format::DeviceProfile;
 use grainstore::{EpochMs, Grain, Offer, PutOutcome as Stored, SameFact, Session};
-use grainstore_rpc::PutAnswer;
+use grainstore_rpc::{PutAnswer, Sensitive, as_sensitive};
 
+use super::frames;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::input::{MAX_BLOB_BYTES, MAX_COSE_BYTES, MAX_JSON_BYTES, Source, to_text};
 use crate::lines::{Document, Documents};
-use crate::names::{SAME_FACT, named};
+use crate::names::{SAME_FACT, SENSITIVITIES, named};
 use crate::output::{Output, ignore_closed_output};
 
 /// Hint for a JSON grain without `created_at`.
@@ -38,6 +40,10 @@ pub(crate) struct Put {
     /// json: text with full field names; mg: one raw blob; cose: one signed grain
     #[arg(long, value_enum, default_value_t)]
     format: PutFormat,
+    /// Read a stream of frames: raw blobs and signed grains, as `grain frames pack` writes them. It is stored in
+    /// batches, those before an error with it
+    #[arg(long, conflicts_with_all = ["format", "created_now", "sensitivity"])]
+    frames: bool,
     /// What to do where a current grain says the same: type, namespace, subject, relation, object
     #[arg(
         long,
@@ -49,6 +55,14 @@ pub(crate) struct Put {
     /// Give JSON grains without a created_at the present; without this they are refused
     #[arg(long, conflicts_with = "format")]
     created_now: bool,
+    /// The sensitivity of JSON grains, where that is higher than their tags require; a lower one is refused
+    #[arg(
+        long,
+        value_parser = named::<Sensitive>(SENSITIVITIES),
+        value_name = "LEVEL",
+        conflicts_with = "format"
+    )]
+    sensitivity: Option<Sensitive>,
 }
 
 /// Input formats of grains.
@@ -83,6 +97,9 @@ impl Put {
             return writer.store(batch, &mut context.output);
         }
         let reader = self.source.open(&mut context.output)?;
+        if self.frames {
+            return writer.store_frames(reader, &mut context.output);
+        }
         let mut documents = Documents::new(reader, MAX_JSON_BYTES);
         loop {
             let batch = self
@@ -118,7 +135,9 @@ impl Put {
                     let created = self.created_now.then(|| writer.session.now());
                     let grain = parse_grain(json, created)
                         .map_err(|error| error.in_context(&line_label(line)))?;
-                    batch.push(line, bytes, grain);
+                    let offer = as_sensitive(Offer::Grain(grain), self.sensitivity)
+                        .map_err(|error| error.in_context(&line_label(line)))?;
+                    batch.push(line, bytes, offer);
                 }
             }
         }
@@ -136,10 +155,10 @@ struct Batch {
 }
 
 impl Batch {
-    fn push(&mut self, line: u64, bytes: usize, grain: Grain) {
+    fn push(&mut self, line: u64, bytes: usize, offer: Offer) {
         self.lines.push(line);
         self.bytes = self.bytes.saturating_add(bytes);
-        self.offers.push(Offer::Grain(grain));
+        self.offers.push(offer);
     }
 
     fn is_full(&self) -> bool {
@@ -177,6 +196,29 @@ impl Writer {
             let put = put.map_err(|error| self.with_stored_count(with_line(error, line)))?;
             self.print(put, told.next().unwrap_or_default(), output)?;
             ignore_closed_output(output.flush())?;
+        }
+        Ok(())
+    }
+
+    /// Stores a stream of frames.
+    fn store_frames(&mut self, reader: impl BufRead, output: &mut Output<'_>) -> Result<()> {
+        let mut batch = Batch::default();
+        for entry in frames::read(reader, DeviceProfile::EXTENDED) {
+            let entry = entry.map_err(|error| self.with_stored_count(error))?;
+            batch.bytes = batch.bytes.saturating_add(entry.bytes().len());
+            batch.offers.push(match entry.envelope() {
+                Some(envelope) => Offer::Signed(envelope.to_vec()),
+                None => Offer::Blob(entry.bytes().to_vec()),
+            });
+            if batch.is_full() {
+                self.store(std::mem::take(&mut batch), output)?;
+            }
+        }
+        if !batch.offers.is_empty() {
+            self.store(batch, output)?;
+        }
+        if self.stored == 0 {
+            output.note("there was no grain in it");
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! `grain recall`: current knowledge about a subject or a search text, without writing CAL.
 
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ValueEnum};
 use grainstore::cal::{Expansion, Format};
-use grainstore_rpc::Question;
+use grainstore_rpc::{BeyondCal, Question};
 use serde_json::Value;
 
 use crate::context::Context;
@@ -13,10 +13,11 @@ use crate::statement::{show, write_scores};
 /// Print what is current about a subject, or what answers some words
 ///
 /// Short for `grain cal 'RECALL WHERE subject = ... AND relation = ... AND query = ... LIMIT n'`, which can
-/// ask for more (docs/cal.md) but has no word for --expand. With --json each grain has its address, its score
+/// ask for more (docs/cal.md) but has no word for --expand, --run, --author, --entity and --basis. With --json each grain has its address, its score
 /// and the fields that match; --scores shows them to people.
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("asked").required(true).multiple(true).args(["subject", "text", "session"])))]
+#[command(group(ArgGroup::new("asked").required(true).multiple(true)
+    .args(["subject", "text", "session", "run", "author", "entity", "basis"])))]
 pub(crate) struct Recall {
     /// The subject, word for word; may be left out where --text or --session is given
     subject: Option<String>,
@@ -36,6 +37,22 @@ pub(crate) struct Recall {
     /// Only events of this session
     #[arg(long, value_name = "ID")]
     session: Option<String>,
+    /// Only grains of this run (run_id)
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+    /// Only grains that name this author (author_did)
+    #[arg(long, value_name = "DID")]
+    author: Option<String>,
+    /// Only grains about this entity (entity_id)
+    #[arg(long, value_name = "ID")]
+    entity: Option<String>,
+    /// Only what rests on this legal basis (processing_basis): the whole address of a consent, or a word such
+    /// as contract
+    #[arg(long, value_name = "ADDRESS|WORD")]
+    basis: Option<String>,
+    /// The order of an answer without --text and --expand; newest if not given
+    #[arg(long, value_enum, value_name = "ORDER", conflicts_with_all = ["text", "expand"])]
+    sort: Option<Sort>,
     /// Only answers to --text with at least this score, from 0 to 1
     #[arg(long, value_name = "SCORE", requires = "text")]
     min_score: Option<f64>,
@@ -48,6 +65,25 @@ pub(crate) struct Recall {
     /// The format of the answer; sml if not given
     #[arg(long = "as", value_parser = named::<Format>(FORMATS), value_name = "FORMAT")]
     format: Option<Format>,
+}
+
+/// Orders by the time of grains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Sort {
+    /// The newest first
+    Newest,
+    /// The oldest first
+    Oldest,
+}
+
+impl Sort {
+    /// The stage of CAL.
+    fn stage(self) -> &'static str {
+        match self {
+            Self::Newest => " | ORDER BY time DESC",
+            Self::Oldest => " | ORDER BY time ASC",
+        }
+    }
 }
 
 impl Recall {
@@ -76,10 +112,17 @@ impl Recall {
         if self.scores {
             query.push_str(" WITH score_breakdown");
         }
+        query.push_str(self.sort.map_or("", Sort::stage));
         if let Some(limit) = self.limit {
-            query.push_str(" LIMIT ");
-            query.push_str(&limit.to_string());
+            let stage = if self.sort.is_some() { " |" } else { "" };
+            query.push_str(&format!("{stage} LIMIT {limit}"));
         }
+        let beyond = BeyondCal {
+            run_id: self.run,
+            author_did: self.author,
+            entity_id: self.entity,
+            processing_basis: self.basis,
+        };
         // The JSON answer needs no text unless a format is asked for.
         let needs_text = !context.output.is_json() && !self.scores;
         let format = self.format.or(needs_text.then_some(Format::Sml));
@@ -89,7 +132,9 @@ impl Recall {
             ..Expansion::default()
         });
         let query = query.as_bytes();
-        let question = Question { query, params, format, expansion, ..Question::default() };
+        let conditions = beyond.conditions()?;
+        let question =
+            Question { query, params, format, expansion, conditions, ..Question::default() };
         let answer = question.ask(&context.session()?)?;
         let show = if self.scores { write_scores } else { show };
         show(&answer, &mut context.output)

@@ -3,16 +3,27 @@
 use clap::Args;
 use grainstore_rpc::{Nothing, reindex};
 
+use super::wording::Wording;
 use crate::context::Context;
 use crate::error::Result;
 
 /// Build the indexes and the full text again from the log
+///
+/// Languages and domains of observers that are given replace all that the store has; without any it keeps
+/// them.
 #[derive(Debug, Args)]
-pub(crate) struct Reindex {}
+pub(crate) struct Reindex {
+    #[command(flatten)]
+    wording: Wording,
+}
 
 impl Reindex {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
+        // Who may not reindex changes nothing by asking.
+        let session = match self.wording.is_empty() || !context.has_powers() {
+            true => context.session()?,
+            false => context.session_as(&self.wording.add_to(context.options()?)?)?,
+        };
         context.note_progress("indexing");
         let done = reindex(Nothing {}, &session)?;
         context

@@ -10,7 +10,7 @@ use crate::input::{MAX_COSE_BYTES, Source};
 
 /// Verify a signed grain (COSE_Sign1): valid and by whom, invalid, or unverifiable; needs no store
 ///
-/// The key must lie in the signer's DID (did:key). The exit code is 0 for a valid signature alone.
+/// The key lies in the signer's DID (did:key), or --did-documents or --did-resolver tell it. The exit code is 0 for a valid signature alone.
 #[derive(Debug, Args)]
 pub(crate) struct VerifySignature {
     /// What to read; - or nothing for stdin
@@ -20,7 +20,11 @@ pub(crate) struct VerifySignature {
 
 impl VerifySignature {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let answer = VerdictAnswer::of(self.source.read(MAX_COSE_BYTES, &mut context.output)?)?;
+        let cose = self.source.read(MAX_COSE_BYTES, &mut context.output)?;
+        let answer = match context.resolver()? {
+            Some(resolver) => VerdictAnswer::by(cose, &*resolver)?,
+            None => VerdictAnswer::of(cose)?,
+        };
         let name = answer.verdict.name();
         let did = answer.verdict.did().map(|did| format!(" {did}")).unwrap_or_default();
         context.output.answer(&answer, |output| output.line(&format!("{name}{did}")))?;

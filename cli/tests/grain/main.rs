@@ -13,6 +13,8 @@ mod commands;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod dids;
+#[cfg(test)]
 mod documented;
 #[cfg(test)]
 mod embedders;
@@ -21,6 +23,10 @@ mod erase;
 #[cfg(test)]
 #[cfg(unix)]
 mod file_size;
+#[cfg(test)]
+mod filters;
+#[cfg(test)]
+mod frames;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod full_disk;
@@ -65,8 +71,12 @@ mod rpc;
 mod rules;
 mod search;
 #[cfg(test)]
+mod settings;
+#[cfg(test)]
 mod signed;
 #[cfg(test)]
 mod stream;
 #[cfg(test)]
 mod users;
+#[cfg(test)]
+mod views;

@@ -84,6 +84,25 @@ impl Did {
         matches!(self.key(), KeyInDid::Key(_))
     }
 
+    /// Returns the key that lies in the name of a `did:key`; `None` for other methods, and for a name without
+    /// a key of a known kind.
+    ///
+    /// ```
+    /// use grainstore_format::{Did, SigningKey};
+    ///
+    /// let key = SigningKey::ed25519_from_seed(&[7; 32]);
+    /// assert_eq!(key.did().verifying_key(), Some(key.verifying_key()));
+    /// assert_eq!("did:web:alice.example".parse::<Did>()?.verifying_key(), None);
+    /// # Ok::<(), grainstore_format::Error>(())
+    /// ```
+    #[must_use]
+    pub fn verifying_key(&self) -> Option<VerifyingKey> {
+        match self.key() {
+            KeyInDid::Key(key) => Some(key),
+            _ => None,
+        }
+    }
+
     pub(super) fn key(&self) -> KeyInDid {
         let Some(name) = self.0.strip_prefix("did:key:") else { return KeyInDid::NotInDid };
         let Some(base58) = name.strip_prefix('z').filter(|text| text.len() <= MAX_BASE58_CHARS)

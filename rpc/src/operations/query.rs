@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use grainstore::cal::{
-    Direction, Expansion, Link, Near, Predicate, Query, Reach, TimeRange, TypeSet, Visibility,
+    Direction, Expansion, Link, Near, Order, Predicate, Query, Reach, TimeRange, TypeSet,
+    Visibility,
 };
 use grainstore::format::{DeviceProfile, GrainType, Map, Value, parse_json};
 use grainstore::{Cursor, EpochMs, Grain, PageOptions, Session};
@@ -15,6 +16,7 @@ use crate::answer::List;
 use crate::arguments::{MAX_NAMES, epoch_ms, read};
 use crate::error::{Code, Error, Result};
 use crate::json::{Few, Form, Formed};
+use crate::question::{BeyondCal, normalise};
 
 /// Most matches counted for `total` where that is asked for; beyond, it is null.
 const MAX_COUNTED_MATCHES: u64 = 1_000;
@@ -33,6 +35,7 @@ pub(crate) struct QueryGrains<'p> {
     text: Option<String>,
     vector: Option<Formed<Vector>>,
     expand: Option<Formed<Expand>>,
+    sort: Option<Sort>,
     limit: Option<usize>,
     cursor: Option<String>,
     #[serde(default)]
@@ -42,6 +45,23 @@ pub(crate) struct QueryGrains<'p> {
     /// Counts the matches of all pages.
     #[serde(default)]
     total: bool,
+}
+
+/// The member `sort`: the order of an answer without scores.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Sort {
+    Newest,
+    Oldest,
+}
+
+impl From<Sort> for Order {
+    fn from(sort: Sort) -> Self {
+        match sort {
+            Sort::Newest => Self::Newest,
+            Sort::Oldest => Self::Oldest,
+        }
+    }
 }
 
 /// The member `where`: all given conditions must hold.
@@ -57,6 +77,10 @@ struct Conditions<'p> {
     object: Option<&'p RawValue>,
     user_id: Option<String>,
     session_id: Option<String>,
+    run_id: Option<String>,
+    author_did: Option<String>,
+    entity_id: Option<String>,
+    processing_basis: Option<String>,
     tags_all: Option<Few<String, MAX_NAMES>>,
     tags_none: Option<Few<String, MAX_NAMES>>,
     time_from: Option<i64>,
@@ -117,6 +141,13 @@ pub(crate) fn query(given: QueryGrains<'_>, session: &Session) -> Result<Envelop
     let mut query = given.conditions.map_or_else(|| Ok(Query::default()), conditions)?;
     if given.include_superseded {
         query = query.seeing(Visibility { superseded: true, ..Visibility::default() });
+    }
+    if let Some(sort) = given.sort {
+        if given.text.is_some() || given.vector.is_some() || given.expand.is_some() {
+            let message = "an answer with text, vector or expand is ordered by scores";
+            return Err(Error::new(Code::Schema, message, "leave out sort"));
+        }
+        query = query.ordered(sort.into());
     }
     if let Some(text) = given.text {
         query = query.searching(check_search_text(text)?);
@@ -205,6 +236,15 @@ impl Conditions<'_> {
                 query = query.when(wanted.map_err(|error| Error::from_cal(&error, ""))?);
             }
         }
+        let beyond = BeyondCal {
+            run_id: self.run_id,
+            author_did: self.author_did,
+            entity_id: self.entity_id,
+            processing_basis: self.processing_basis,
+        };
+        for condition in beyond.conditions()? {
+            query = query.when(condition);
+        }
         if let Some(object) = self.object {
             query = query.when(object_predicate(object)?);
         }
@@ -234,11 +274,6 @@ fn check_search_text(text: String) -> Result<String> {
         return Err(Error::new(Code::Schema, message, "write some words, or leave text out"));
     }
     Ok(text)
-}
-
-/// Normalises text to NFC, as it is in grains.
-fn normalise(text: &str) -> Result<String> {
-    Ok(grainstore::format::normalise_text(text)?.into_owned())
 }
 
 /// The tags of a list, each once; nothing where there are none.

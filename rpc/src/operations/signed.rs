@@ -132,8 +132,11 @@ pub(crate) struct VerifySignature {
     cose: Base64,
 }
 
-pub(crate) fn verify_signature(given: VerifySignature, _: &mut Host) -> Result<VerdictAnswer> {
-    VerdictAnswer::of(given.cose.0)
+pub(crate) fn verify_signature(given: VerifySignature, host: &mut Host) -> Result<VerdictAnswer> {
+    match host.resolver() {
+        Some(resolver) => VerdictAnswer::by(given.cose.0, resolver),
+        None => VerdictAnswer::of(given.cose.0),
+    }
 }
 
 /// Hides fields of a grain behind their hashes.

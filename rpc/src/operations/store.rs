@@ -1,5 +1,6 @@
 //! Operations on the connection and its store: `clock`, `open`, `session`, `close`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use grainstore::{EpochMs, MasterKey, OpenOptions, Passphrase, SessionOptions};
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::embedder::Maker;
 use crate::arguments::{MAX_NAMES, Nothing, PresetName};
+use crate::dids::DidSources;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::json::{Few, Form, Formed, SecretBytes};
@@ -46,6 +48,11 @@ pub(crate) struct Open {
     memory_bytes: Option<usize>,
     #[serde(default)]
     languages: Few<Formed<Spoken>, MAX_NAMES>,
+    #[serde(default)]
+    observer_domains: Few<Formed<Domain>, MAX_NAMES>,
+    locked_accepts_authorized_signature: Option<bool>,
+    did_documents: Option<PathBuf>,
+    did_resolver: Option<Formed<Resolver>>,
     embedder: Option<Formed<Maker>>,
     former_embedder: Option<Formed<Maker>>,
     session: Option<Formed<Scope>>,
@@ -63,17 +70,57 @@ impl Form for Spoken {
     const FORM: &'static str = "an object {namespace?, language}";
 }
 
+/// The domain of some types of observer, and whether their texts are indexed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Domain {
+    domain: String,
+    observer_types: Few<String, MAX_NAMES>,
+    searched: Option<bool>,
+}
+
+impl Form for Domain {
+    const FORM: &'static str = "an object {domain, observer_types: [name ...], searched?}";
+}
+
 pub(crate) fn open(mut given: Open, host: &mut Host) -> Result<Value> {
     if given.path.is_empty() {
         return Err(Error::arguments("path must not be empty"));
     }
     let session = given.session.take().map(|Formed(scope)| scope.options()).transpose()?;
     let path = std::mem::take(&mut given.path);
-    let created = host.open(&path, given.options()?, session.unwrap_or_default())?;
+    let resolver = given.did_sources()?.resolver()?;
+    let created = host.open(&path, given.options()?, session.unwrap_or_default(), resolver)?;
     Ok(json!({ "created": created }))
 }
 
+/// The program that resolves DIDs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Resolver {
+    command: Few<String, MAX_NAMES>,
+    deadline_ms: Option<u64>,
+}
+
+impl Form for Resolver {
+    const FORM: &'static str = "an object {command: [program, argument ...], deadline_ms?}";
+}
+
 impl Open {
+    /// Takes where keys of DIDs come from.
+    fn did_sources(&mut self) -> Result<DidSources> {
+        let documents = self.did_documents.take();
+        let Some(Formed(resolver)) = self.did_resolver.take() else {
+            return Ok(DidSources { documents, ..DidSources::default() });
+        };
+        let program = resolver.command.all("command")?;
+        if program.is_empty() {
+            return Err(Error::arguments("the command of did_resolver names no program"));
+        }
+        let deadline = resolver.deadline_ms.map(Duration::from_millis);
+        Ok(DidSources { documents, program, deadline })
+    }
+
     fn options(self) -> Result<OpenOptions> {
         let mut options = OpenOptions::new()
             .create(self.create.unwrap_or_default())
@@ -97,6 +144,14 @@ impl Open {
         }
         for Formed(spoken) in self.languages.all("languages")? {
             options = options.language(spoken.namespace.as_deref(), &spoken.language)?;
+        }
+        for Formed(of) in self.observer_domains.all("observer_domains")? {
+            let types = of.observer_types.all("observer_types")?;
+            let types = types.iter().map(String::as_str);
+            options = options.observer_domain(&of.domain, types, of.searched.unwrap_or(true));
+        }
+        if let Some(accepts) = self.locked_accepts_authorized_signature {
+            options = options.locked_accepts_authorized_signature(accepts);
         }
         if let Some(Formed(maker)) = self.embedder {
             let (embedder, metric) = maker.embedder()?;

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use grainstore::embed::Embedding;
+use grainstore::format::EncodeOptions;
 use grainstore::limits::MAX_BATCH as MAX_ITEMS;
 use grainstore::{ContentAddress, Grain, Offer, SameFact, Session};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::codec::Sensitive;
 use super::vectors::{Vectors, embeddings};
 use crate::answer::List;
 use crate::arguments::{Nothing, offer};
@@ -23,6 +25,31 @@ const MAX_WARNED_GRAINS: usize = 256;
 /// Longest wait of `wait_for_vectors`, in milliseconds.
 const MAX_WAIT_MS: u64 = 600_000;
 
+/// Said where a sensitivity is given for bytes.
+const SENSITIVITY_OF_BYTES: &str = "sensitivity is for a grain in JSON: bytes have theirs";
+
+/// Encodes a grain with the sensitivity of its writer, if that is given (OMS 13.1).
+///
+/// ```
+/// use grainstore::{EpochMs, Offer, format::BeliefBuilder};
+/// use grainstore_rpc::{Sensitive, as_sensitive};
+///
+/// let at = EpochMs::new(1_768_471_200_000);
+/// let grain = BeliefBuilder::new(at, "alice", "prefers", "tea", 0.9).build()?;
+/// let offer = as_sensitive(grain.into(), Some(Sensitive::Pii))?;
+/// assert!(matches!(offer, Offer::Blob(_)));
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
+///
+/// # Errors
+/// `ERR_SENSITIVITY_MISMATCH` for less than its tags require; that of arguments for a grain in bytes.
+pub fn as_sensitive(offer: Offer, level: Option<Sensitive>) -> Result<Offer> {
+    let Some(level) = level else { return Ok(offer) };
+    let Offer::Grain(grain) = offer else { return Err(Error::arguments(SENSITIVITY_OF_BYTES)) };
+    let options = EncodeOptions { sensitivity: Some(level.into()), ..EncodeOptions::default() };
+    Ok(grain.encode_with(&options)?.into())
+}
+
 /// Stores a grain.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,10 +62,12 @@ pub(crate) struct Put<'p> {
     vectors: Vectors,
     #[serde(default)]
     same_fact: SameFact,
+    sensitivity: Option<Sensitive>,
 }
 
 pub(crate) fn put(given: Put<'_>, session: &Session) -> Result<PutAnswer> {
     let offer = offer(given.grain, given.blob, given.cose)?;
+    let offer = as_sensitive(offer, given.sensitivity)?;
     let offer = offer.with_vectors(embeddings(given.vectors)?);
     let warnings = offer.warnings();
     Ok(PutAnswer::new(session.put_fact(offer, given.same_fact)?, warnings))
@@ -54,24 +83,27 @@ pub(crate) struct PutBatch<'p> {
     cose: Option<Few<Base64, MAX_ITEMS>>,
     #[serde(default)]
     vectors: Few<Vectors, MAX_ITEMS>,
+    sensitivity: Option<Sensitive>,
 }
 
 pub(crate) fn put_batch(given: PutBatch<'_>, session: &Session) -> Result<Value> {
     let vectors = given.vectors.all("vectors")?.into_iter().map(embeddings);
     let vectors = vectors.collect::<Result<_>>()?;
-    let offers =
-        match (given.grains, given.blobs, given.cose) {
-            (Some(grains), None, None) => convert_grains(grains.all("grains")?, |grain| {
-                Ok(Grain::from_json(grain.get())?.into())
-            })?,
-            (None, Some(blobs), None) => {
-                convert_grains(blobs.all("blobs")?, |Base64(blob)| Ok(Offer::Blob(blob)))?
-            }
-            (None, None, Some(cose)) => {
-                convert_grains(cose.all("cose")?, |Base64(cose)| Ok(Offer::Signed(cose)))?
-            }
-            _ => return Err(Error::arguments("give exactly one of grains, blobs and cose")),
-        };
+    if given.sensitivity.is_some() && given.grains.is_none() {
+        return Err(Error::arguments(SENSITIVITY_OF_BYTES));
+    }
+    let offers = match (given.grains, given.blobs, given.cose) {
+        (Some(grains), None, None) => convert_grains(grains.all("grains")?, |grain| {
+            as_sensitive(Grain::from_json(grain.get())?.into(), given.sensitivity)
+        })?,
+        (None, Some(blobs), None) => {
+            convert_grains(blobs.all("blobs")?, |Base64(blob)| Ok(Offer::Blob(blob)))?
+        }
+        (None, None, Some(cose)) => {
+            convert_grains(cose.all("cose")?, |Base64(cose)| Ok(Offer::Signed(cose)))?
+        }
+        _ => return Err(Error::arguments("give exactly one of grains, blobs and cose")),
+    };
     let offers = with_vectors(offers, vectors)?;
     let mut doubtful = 0;
     let warnings: Vec<_> = offers

@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::host::Host;
 use crate::operations::stream::{self, Events};
 use crate::operations::{
-    agents, ages, alf, calls, codec, erasure, graph, maintain, marks, migrate, policy, portable,
-    query, reads, saga, saga_consent, saga_vault, signed, store, write,
+    agents, ages, alf, calls, codec, erasure, frames, graph, maintain, marks, migrate, policy,
+    portable, query, reads, saga, saga_consent, saga_vault, signed, store, views, write,
 };
 
 /// A method: it takes its parameters as unparsed JSON, and may send events before it answers.
@@ -74,6 +74,10 @@ const METHODS: &[Method] = &[
     method!("prove", signed::prove, host),
     method!("verify_signature", signed::verify_signature, host),
     method!("disclose", signed::disclose, host),
+    method!("check_view", views::check_view, host),
+    method!("restore_view", views::restore_view, host),
+    method!("write_frames", frames::write_frames, alone),
+    method!("read_frames", frames::read_frames, alone),
     method!("policy_explain", policy::policy_explain, host),
     method!("policy_show", policy::policy_show, host),
     method!("policy_set", policy::policy_set),

@@ -41,6 +41,7 @@ pub(super) const READS: &[Read] = &[
             json!({ "text": "common", "limit": 100, "explain": true }),
             json!({ "where": { "tags_all": [on.secret] }, "limit": 9, "explain": true }),
             json!({ "where": { "user_id": "bob" }, "limit": 9 }),
+            json!({ "where": { "author_did": AGENT }, "sort": "oldest", "limit": 99 }),
             json!({ "where": { "namespace": "home" }, "limit": 9 }),
             json!({ "vector": { "model": "m", "values": [1.0, 0.6] }, "limit": 99, "explain": true }),
             json!({ "text": "common", "expand": { "freely": true, "hops": 2 }, "limit": 99 }),
@@ -73,6 +74,7 @@ pub(super) const READS: &[Read] = &[
     read("handoffs", |_| vec![json!({ "session_id": "talk" })]),
     silent("verify_signature", of_address),
     read("disclose", |on| vec![json!({ "address": on.address, "hide": ["subject"] })]),
+    silent("check_view", |on| vec![json!({ "view": view_of(on) })]),
     read("policy_explain", of_address),
     silent("audit", |_| vec![json!({ "limit": 1000 }), json!({ "reads": true, "limit": 1000 })]),
     silent("stats", |_| vec![json!({})]),
@@ -116,6 +118,9 @@ pub(super) const OTHER_METHODS: &[&str] = &[
     "supersede",
     "sign",
     "prove",
+    "restore_view",
+    "write_frames",
+    "read_frames",
     "policy_show",
     "policy_set",
     "contradict",
@@ -188,6 +193,10 @@ pub(super) const OTHER_COMMANDS: &[&str] = &[
     "decode",
     "sign",
     "prove",
+    // Reads a view from a file, and what it names as the method does.
+    "check-view",
+    "restore-view",
+    "frames",
     "keys",
     "compact",
     "reindex",
@@ -198,6 +207,12 @@ pub(super) const OTHER_COMMANDS: &[&str] = &[
     "rpc",
     "help",
 ];
+
+/// A view of the grain that somebody makes up.
+fn view_of(on: &Target) -> Value {
+    json!({ "type": "belief", "subject": "hub", "relation": "knows", "object": on.secret, "confidence": 1,
+        "created_at": 1_768_471_200_000_i64, "_disclosure_of": format!("sha256:{}", on.address) })
+}
 
 fn of_address(on: &Target) -> Vec<Value> {
     vec![json!({ "address": on.address })]

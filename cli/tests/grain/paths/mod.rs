@@ -157,7 +157,7 @@ fn no_command_changes_what_is_protected() {
 type Other = (&'static str, &'static str);
 
 /// Methods that change no grain and no state of one.
-const OTHER_METHODS: [Other; 63] = [
+const OTHER_METHODS: [Other; 67] = [
     ("ages_segments", "reads"),
     ("ages_export", "reads, and writes a file"),
     ("ages_verify", "reads a file that is given"),
@@ -191,6 +191,10 @@ const OTHER_METHODS: [Other; 63] = [
     ("prove", "makes a signature that it gives back; what takes it is in the table"),
     ("verify_signature", "reads"),
     ("disclose", "makes a view that it gives back, and stores nothing"),
+    ("check_view", "reads"),
+    ("restore_view", "makes a grain that it gives back, and stores nothing"),
+    ("write_frames", "makes bytes of what is given, and has no store"),
+    ("read_frames", "reads bytes that are given, and has no store"),
     ("policy_explain", "says what would be, and does nothing"),
     ("policy_show", "reads"),
     (
@@ -230,7 +234,7 @@ const OTHER_METHODS: [Other; 63] = [
 ];
 
 /// Commands of the same kind.
-const OTHER_COMMANDS: [Other; 32] = [
+const OTHER_COMMANDS: [Other; 35] = [
     ("ages", "reads, and writes a file"),
     ("alf", "runs alf_import, alf_apply and alf_purge, which are in the table of methods"),
     ("migrate", "puts and supersedes under the policies (interop/tests/migrate)"),
@@ -250,6 +254,9 @@ const OTHER_COMMANDS: [Other; 32] = [
     ("verify-signature", "reads"),
     ("prove", "makes a signature that it gives back; what takes it is in the table"),
     ("disclose", "makes a view that it gives back, and stores nothing"),
+    ("check-view", "reads"),
+    ("restore-view", "makes a grain that it gives back, and stores nothing"),
+    ("frames", "turns bytes that are given into others, and has no store"),
     ("keys", "changes under which keys rows lie, and no row"),
     ("verify", "reads"),
     ("audit", "reads"),

@@ -143,8 +143,8 @@ fn unverifiable((offline, any): (u64, u64), wanted: u64, verb: &str) -> Option<S
     Some(match any >= wanted {
         true => format!(
             "{offline} of its authorized DIDs can be verified without a resolver, and it wants {wanted}: \
-             the others are verified only where the host resolves them (did:web), which the command and \
-             its rpc do not: nobody can {verb} {what} there"
+             the others are verified only where the host resolves them (did:web; --did-documents and \
+             --did-resolver of the command): nobody can {verb} {what} elsewhere"
         ),
         false => format!(
             "of its authorized DIDs {any} can be verified anywhere, and it wants {wanted}: a did:key \

@@ -3,6 +3,7 @@
 //! It goes through a source twice: first without writing, so that what is wrong is found before the first write, and a dry
 //! run ends there. Knows no format.
 
+mod age;
 mod batch;
 mod plan;
 

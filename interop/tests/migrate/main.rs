@@ -11,4 +11,5 @@ mod letta;
 mod markdown;
 mod mem0;
 mod memory;
+mod older;
 mod server_memory;

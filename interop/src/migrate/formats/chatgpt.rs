@@ -139,8 +139,12 @@ impl Reader {
         if let Some(title) = text(members, "title") {
             let body = Body::fact(id, HAS_TITLE, title);
             let (who, rest) = (who.clone(), rest(members, &USED));
-            let record =
-                Record { who, rest, ..Record::new(place, "conversation", body, created.clone()) };
+            let record = Record {
+                who,
+                rest,
+                updated: Dated::of(members.get("update_time"), Unit::Seconds).time(),
+                ..Record::new(place, "conversation", body, created.clone())
+            };
             sink.record(format!("conversation {id}"), record)?;
         }
         Tree { nodes, place, who, created }.read(sink)
@@ -162,7 +166,11 @@ impl Reader {
         self.remember(
             id,
             said,
-            Record { rest, ..Record::new(place, "memory", Body::knows("", ""), created) },
+            Record {
+                rest,
+                updated: Dated::of(members.get("updated_at"), Unit::Seconds).time(),
+                ..Record::new(place, "memory", Body::knows("", ""), created)
+            },
             sink,
         )
     }

@@ -101,6 +101,7 @@ impl Reader {
             return sink.misshapen(place, "a conversation has a uuid");
         };
         let created = Dated::of(members.get("created_at"), Unit::Seconds);
+        let updated = Dated::of(members.get("updated_at"), Unit::Seconds).time();
         let who = Who { session: Some(id.to_owned()), ..self.who(members) };
         let used =
             ["uuid", "name", "summary", "created_at", "updated_at", "account", "chat_messages"];
@@ -111,7 +112,8 @@ impl Reader {
             let body = Body::fact(id, relation, said);
             let rest = if field == "name" { rest(members, &used) } else { Map::new() };
             let who = who.clone();
-            let record = Record { who, rest, ..Record::new(place, kind, body, created.clone()) };
+            let record =
+                Record { who, rest, updated, ..Record::new(place, kind, body, created.clone()) };
             sink.record(format!("{kind} {id}"), record)?;
         }
         message::read_all(members.get("chat_messages"), place, &who, sink)
@@ -145,8 +147,13 @@ impl Reader {
             ];
             let body = Body::State { subject: name.to_owned(), context };
             let (who, rest) = (who.clone(), rest(members, &used));
-            let record =
-                Record { who, rest, ..Record::new(place, "project", body, created.clone()) };
+            let updated = Dated::of(members.get("updated_at"), Unit::Seconds).time();
+            let record = Record {
+                who,
+                rest,
+                updated,
+                ..Record::new(place, "project", body, created.clone())
+            };
             sink.record(format!("project {id}"), record)?;
         }
         let docs = members.get("docs").and_then(Value::as_array).map(Vec::as_slice);

@@ -4,6 +4,7 @@ use grainstore::format::{Encoding, ErrorKind as FormatErrorKind};
 use grainstore::{ContentAddress, EpochMs, ErrorKind, Grain};
 use sha2::{Digest, Sha256};
 
+use super::age::Age;
 use super::batch::{Planned, Step};
 use super::{Pass, Refusal, Writer};
 use crate::error::{Error, Result};
@@ -73,8 +74,18 @@ impl Writer<'_> {
         let is_newest = at.is_none_or(|at| at == last);
         let tells_no_more = chain.is_partial && at == Some(last);
         let is_same = is_newest && (entry.digest == digest || tells_no_more);
+        let age = match !is_same && is_newest {
+            true => self.age(&chain, newest, &entry.head)?,
+            false => Age::Newer,
+        };
+        if age == Age::Older || (age == Age::Ends && entry.is_ended) {
+            if let Body::Message { .. } = newest.body {
+                self.messages.remember(&identity, entry.head);
+            }
+            return Err(Refusal::Nature("it is older than what is here"));
+        }
         let from = match at {
-            _ if is_same => chain.versions.len(),
+            _ if is_same || age == Age::Ends => chain.versions.len(),
             Some(at) if at < last => at.saturating_add(1),
             _ => last,
         };

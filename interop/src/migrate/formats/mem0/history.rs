@@ -163,9 +163,6 @@ impl History {
     /// The deletion, if the history ends with it.
     pub(super) fn ending(&self) -> Option<Ending> {
         let last = self.0.last().filter(|event| event.kind == Kind::Deleted)?;
-        Some(Ending::Deleted(match last.at {
-            Some(at) => format!("deleted in mem0 at {at}"),
-            None => "deleted in mem0".to_owned(),
-        }))
+        Some(Ending::Deleted(last.at))
     }
 }

@@ -76,6 +76,7 @@ fn context_of(record: &Record, setting: &Setting<'_>) -> Map {
     context.text("migrate:agent", record.who.agent.as_deref());
     let updated = record.updated.filter(|time| *time != setting.created_at);
     context.text(UPDATED_AT, updated.map(|time| time.to_string()).as_deref());
+    context.text("migrate:created_at", record.made.map(|time| time.to_string()).as_deref());
     context.text("migrate:returned_at", setting.returned.map(|at| at.to_string()).as_deref());
     if !record.rest.is_empty() {
         let rest = json::ascii(&json::Value::Object(record.rest.clone()));

@@ -22,6 +22,8 @@ pub(super) struct Record {
     pub(super) body: Body,
     pub(super) created: Dated,
     pub(super) updated: Option<EpochMs>,
+    /// When its source made it first, where it is dated by a change since: what it said then is not known.
+    pub(super) made: Option<EpochMs>,
     pub(super) valid_from: Option<EpochMs>,
     pub(super) valid_to: Option<EpochMs>,
     pub(super) who: Who,
@@ -170,6 +172,7 @@ impl Record {
             body,
             created,
             updated: None,
+            made: None,
             valid_from: None,
             valid_to: None,
             who: Who::default(),

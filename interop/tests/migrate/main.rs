@@ -3,6 +3,7 @@
 
 mod chatgpt;
 mod claude;
+mod dated;
 mod hostile;
 mod jsonl;
 mod kit;

@@ -4,6 +4,7 @@
 
 mod history;
 
+use grainstore::EpochMs;
 use serde_json::{Map, Value};
 
 use crate::error::Result;
@@ -67,7 +68,7 @@ fn memory(ask: &Ask<'_>, row: &Row, histories: &mut Histories, sink: &mut dyn Si
         rest: rest(members, &USED),
         ..Record::new(place, "memory", body, date("created_at").or(|| date("updated_at")))
     };
-    let Some(history) = histories.take(id) else { return sink.record(id, current) };
+    let Some(history) = histories.take(id) else { return sink.record(id, of_its_change(current)) };
     let mut versions = history.versions(|text| Record {
         body: Body::knows(subject_of(ask, &current.who), text),
         who: current.who.clone(),
@@ -89,6 +90,16 @@ fn memory(ask: &Ask<'_>, row: &Row, histories: &mut Histories, sink: &mut dyn Si
     }
     let (id, follows, ending) = (id.to_owned(), None, None);
     sink.chain(Chain { id, versions, follows, ending, is_partial: false })
+}
+
+/// A memory without its history: it says what it says since its last change.
+fn of_its_change(current: Record) -> Record {
+    let made = current.created.time();
+    let is_later = |at: &EpochMs| made.is_none_or(|made| *at > made);
+    match current.updated.filter(|at| at.header_second().is_some()).filter(is_later) {
+        Some(at) => Record { created: Dated::At(at), made, ..current },
+        None => current,
+    }
 }
 
 /// A memory that its history alone tells of.

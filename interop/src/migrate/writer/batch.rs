@@ -34,6 +34,8 @@ pub(super) struct Planned {
     /// Those of them that the store does not have yet.
     pub(super) fresh: usize,
     pub(super) ending: Option<Ending>,
+    /// Whether its source names another person than the one whose it becomes.
+    pub(super) names_another: bool,
     /// Whether an earlier migration wrote the record.
     pub(super) is_known: bool,
     /// What the ledger is to say of it.

@@ -146,6 +146,7 @@ impl Writer<'_> {
             steps,
             fresh,
             ending: chain.ending,
+            names_another: self.names_another(newest),
             is_known: start.is_known,
             entry: Entry { head, digest, is_ended: false, version },
         };
@@ -217,6 +218,11 @@ impl Writer<'_> {
         Ok(())
     }
 
+    fn names_another(&self, record: &Record) -> bool {
+        let (given, named) = (&self.run.options.user, &record.who.user);
+        given.is_some() && named.is_some() && given != named
+    }
+
     /// Counts a record that was taken.
     pub(super) fn count(&mut self, planned: &Planned) {
         let report = &mut self.report;
@@ -230,6 +236,9 @@ impl Writer<'_> {
         }
         if planned.ending.is_some() {
             add(&mut report.ended, 1);
+        }
+        if planned.names_another && planned.fresh > 0 {
+            add(&mut self.others, 1);
         }
     }
 }

@@ -14,3 +14,4 @@ mod mem0;
 mod memory;
 mod older;
 mod server_memory;
+mod wrong;

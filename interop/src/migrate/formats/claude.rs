@@ -98,7 +98,7 @@ impl Reader {
     fn conversation(&self, row: &Row, sink: &mut dyn Sink) -> Result<()> {
         let Row { place, members, .. } = row;
         let Some(id) = text(members, "uuid") else {
-            return sink.misshapen(place, "a conversation has a uuid");
+            return sink.misshapen(place, "the conversation has no uuid");
         };
         let created = Dated::of(members.get("created_at"), Unit::Seconds);
         let updated = Dated::of(members.get("updated_at"), Unit::Seconds).time();
@@ -123,7 +123,7 @@ impl Reader {
     fn project(&self, row: &Row, sink: &mut dyn Sink) -> Result<()> {
         let Row { place, members, .. } = row;
         let Some(id) = text(members, "uuid") else {
-            return sink.misshapen(place, "a project has a uuid");
+            return sink.misshapen(place, "the project has no uuid");
         };
         let name = text(members, "name").unwrap_or(id);
         let who = self.who(members);
@@ -163,7 +163,7 @@ impl Reader {
                 .as_object()
                 .and_then(|doc| Some((doc, text(doc, "uuid")?, text(doc, "content")?)));
             let Some((doc, doc_id, said)) = doc else {
-                sink.misshapen(&place, "a document has a uuid and a content")?;
+                sink.misshapen(&place, "the document lacks a uuid or a content")?;
                 continue;
             };
             let made = Dated::of(doc.get("created_at"), Unit::Seconds).or(|| created.clone());
@@ -192,7 +192,7 @@ impl Reader {
                 Some(said) => {
                     all.push((format!("memory of project {project}"), project.clone(), said));
                 }
-                None => sink.misshapen(&format!("{place}: {project}"), "a memory is a text")?,
+                None => sink.misshapen(&format!("{place}: {project}"), "the memory is no text")?,
             }
         }
         if all.is_empty() {

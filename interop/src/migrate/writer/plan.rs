@@ -227,7 +227,9 @@ impl Writer<'_> {
     pub(super) fn count(&mut self, planned: &Planned) {
         let report = &mut self.report;
         let add = |count: &mut u64, more: usize| *count = count.saturating_add(more as u64);
-        report.count(planned.kind, &planned.grain_type.to_string());
+        if planned.fresh > 0 {
+            report.count(planned.kind, &planned.grain_type.to_string());
+        }
         match (planned.is_known, planned.fresh) {
             (_, 0) if planned.ending.is_none() => add(&mut report.unchanged, 1),
             (_, 0) => {}

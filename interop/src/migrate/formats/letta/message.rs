@@ -32,7 +32,7 @@ impl<'t> Thread<'t> {
         for (number, message) in (1_usize..).zip(messages) {
             let place = format!("{}: message {number}", self.place);
             let Some(members) = message.as_object() else {
-                sink.misshapen(&place, "a message is an object")?;
+                sink.misshapen(&place, "the message is no object")?;
                 continue;
             };
             let parts = [spoken(members), calls(members)];

@@ -2,57 +2,47 @@
 //!
 //! Knows dates, not what records say.
 
-use grainstore::{ContentAddress, EpochMs, Grain};
+use grainstore::{EpochMs, Grain};
 
-use super::Refusal;
-use super::Writer;
+use super::{Refusal, Writer};
 use crate::error::Error;
 use crate::json;
 use crate::migrate::grains::UPDATED_AT;
-use crate::migrate::record::{Chain, Record};
+use crate::migrate::ledger::{Entry, Identity};
+use crate::migrate::record::{Body, Chain, Ending, Record};
 use crate::migrate::time::{Unit, instant};
 
-/// What a changed record is to what an earlier migration kept of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Age {
-    /// It takes its place. So does a record of the same date, or of none.
-    Newer,
-    /// Its text is older, and it ended later: what is kept ends.
-    Ends,
-    /// It is older.
-    Older,
-}
-
 impl Writer<'_> {
-    /// Compares the newest version of a record with the grain that an earlier migration made of it.
+    /// Compares the newest version of a record that changed with the grain that an earlier migration made of it. Returns
+    /// `true` if its text is older and its source ended it later: then what is kept ends as it is.
     ///
     /// # Errors
-    /// Those of reading the grain.
-    pub(super) fn age(
-        &self,
+    /// A refusal of a record that is older; those of reading the grain.
+    pub(super) fn ends_only(
+        &mut self,
         chain: &Chain,
         newest: &Record,
-        head: &ContentAddress,
-    ) -> Result<Age, Refusal> {
+        identity: &Identity,
+        entry: &Entry,
+    ) -> Result<bool, Refusal> {
         if self.run.options.allow_older {
-            return Ok(Age::Newer);
+            return Ok(false);
         }
-        let kept = self.run.session.inspect(head).and_then(|kept| kept.grain());
+        let kept = self.run.session.inspect(&entry.head).and_then(|kept| kept.grain());
         let kept = newest_date(&kept.map_err(Error::from)?);
-        let ends = chain
-            .ending
-            .as_ref()
-            .is_some_and(|ending| ending.at() >= kept || ending.at().is_none());
-        Ok(match (newest.newest_date(), kept) {
+        match (newest.newest_date(), kept) {
             (Some(date), Some(kept)) if date < kept => {
-                if ends {
-                    Age::Ends
-                } else {
-                    Age::Older
+                let is_later = |ending: &Ending| ending.at().is_none_or(|at| at >= kept);
+                if !entry.is_ended && chain.ending.as_ref().is_some_and(is_later) {
+                    return Ok(true);
                 }
+                if let Body::Message { .. } = newest.body {
+                    self.messages.remember(identity, entry.head);
+                }
+                Err(Refusal::Nature("it is older than what is here"))
             }
-            _ => Age::Newer,
-        })
+            _ => Ok(false),
+        }
     }
 }
 

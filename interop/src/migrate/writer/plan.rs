@@ -4,7 +4,6 @@ use grainstore::format::{Encoding, ErrorKind as FormatErrorKind};
 use grainstore::{ContentAddress, EpochMs, ErrorKind, Grain};
 use sha2::{Digest, Sha256};
 
-use super::age::Age;
 use super::batch::{Planned, Step};
 use super::{Pass, Refusal, Writer};
 use crate::error::{Error, Result};
@@ -74,22 +73,13 @@ impl Writer<'_> {
         let is_newest = at.is_none_or(|at| at == last);
         let tells_no_more = chain.is_partial && at == Some(last);
         let is_same = is_newest && (entry.digest == digest || tells_no_more);
-        let age = match !is_same && is_newest {
-            true => self.age(&chain, newest, &entry.head)?,
-            false => Age::Newer,
-        };
-        if age == Age::Older || (age == Age::Ends && entry.is_ended) {
-            if let Body::Message { .. } = newest.body {
-                self.messages.remember(&identity, entry.head);
-            }
-            return Err(Refusal::Nature("it is older than what is here"));
-        }
+        let is_rewritten = !is_same && is_newest;
+        let ends_only = is_rewritten && self.ends_only(&chain, newest, &identity, entry)?;
         let from = match at {
-            _ if is_same || age == Age::Ends => chain.versions.len(),
+            _ if is_same || ends_only => chain.versions.len(),
             Some(at) if at < last => at.saturating_add(1),
             _ => last,
         };
-        let is_rewritten = !is_same && is_newest;
         if at.is_none() && chain.versions.len() > 1 {
             let note =
                 format!("{}: it came in without its earlier versions, which stay behind", chain.id);

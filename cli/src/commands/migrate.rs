@@ -43,6 +43,9 @@ pub(crate) struct Migrate {
     /// Take records again whose grains were erased here
     #[arg(long)]
     return_erased: bool,
+    /// Let records take the place of what is here though the file dates them before that, instead of leaving them out
+    #[arg(long)]
+    allow_older: bool,
 }
 
 /// Parses the name of a format.
@@ -63,6 +66,7 @@ impl Migrate {
             user,
             undated,
             return_erased: self.return_erased,
+            allow_older: self.allow_older,
             beside: self.beside,
             limits: Limits::default(),
         };

@@ -109,6 +109,37 @@ fn what_another_tool_remembers_comes_in_once() {
     assert!(other.code == 1 && other.err.contains("`mem0`"), "{}", other.err);
     let about = ["--user", "bob", "--json", "migrate", "mem0", "memories.json"];
     assert_eq!(place.grain(&about).done().json()["added"], 1);
+    let empty = place.grain(&["migrate", "mem0", "none.json"]);
+    assert!(empty.code != 0 && !empty.err.contains("namespace"), "{}", empty.err);
+}
+
+#[test]
+fn an_older_dump_comes_in_when_it_is_asked_for() {
+    let place = Place::with_store();
+    let write = |text: &str, updated: &str| {
+        let memories = json!([{
+            "id": "m1", "memory": text, "created_at": "2026-01-02T09:00:00Z", "updated_at": updated,
+        }]);
+        fs::write(place.path().join("memories.json"), memories.to_string()).unwrap();
+    };
+    write("Prefers tea", "2026-03-02T09:00:00Z");
+    let migrate = ["--json", "migrate", "mem0", "memories.json"];
+    assert_eq!(place.grain(&migrate).done().json()["added"], 1);
+    write("Prefers coffee", "2026-02-02T09:00:00Z");
+    let report = place.grain(&migrate).done().json();
+    assert_eq!(report["left_out_why"], json!({"it is older than what is here": 1}));
+    let asked = [&migrate[..], &["--allow-older"]].concat();
+    assert_eq!(place.grain(&asked).done().json()["changed"], 1);
+
+    let mut rpc = place.rpc_with_store();
+    let params = json!({"format": "mem0", "path": place.path().join("memories.json")});
+    write("Prefers tea", "2026-03-02T09:00:00Z");
+    assert_eq!(rpc.result("migrate", &params)["added"], 1);
+    write("Prefers coffee", "2026-02-02T09:00:00Z");
+    assert_eq!(rpc.result("migrate", &params)["left_out"], 1);
+    let mut asked = params;
+    asked["allow_older"] = json!(true);
+    assert_eq!(rpc.result("migrate", &asked)["changed"], 1);
 }
 
 #[test]

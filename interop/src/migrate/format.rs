@@ -47,7 +47,12 @@ struct Info {
 enum Looks {
     /// One of these sets of names is in a JSON document, or the first line, or the first row of a table. With the names of
     /// the files to look in if it is a folder or an archive.
-    Names { files: &'static [&'static str], sets: &'static [&'static [&'static str]] },
+    /// A single document that is an object and has none of the names of the sets, nor of `also`, is of no such format.
+    Names {
+        files: &'static [&'static str],
+        sets: &'static [&'static [&'static str]],
+        also: &'static [&'static str],
+    },
     /// A folder of Markdown whose files have one of these in their names, or in their front matter.
     Markdown { names: &'static [&'static str], front: &'static [&'static str] },
     /// Like anything.
@@ -101,18 +106,19 @@ formats! {
         "mem0: the JSON of `get_all`, a list of memories, or an export of the platform",
         Some("the history table, as JSON, JSON lines or CSV"),
         Looks::Names { files: &[], sets: &[&["results[].memory"], &["[].memory"], &["memory", "id"],
-            &["memories[].memory"]] },
+            &["memories[].memory"]], also: &["relations", "text", "data", "memory_id"] },
         formats::mem0::read;
     ServerMemory "server-memory" "a file of the MCP memory server",
         "MCP server-memory: its JSON lines of entities and relations",
         None,
-        Looks::Names { files: &[], sets: &[&["entityType"], &["relationType"]] },
+        Looks::Names { files: &[], sets: &[&["entityType"], &["relationType"]],
+            also: &["type", "observations"] },
         formats::server_memory::read;
     Letta "letta" "a Letta agent file",
         "Letta: an agent file (.af), of the newer or the older schema",
         Some("the archival passages, as JSON or JSON lines"),
         Looks::Names { files: &[], sets: &[&["agents", "blocks"], &["agent_type", "core_memory"],
-            &["agents[].agent_type"], &["\""]] },
+            &["agents[].agent_type"], &["\""]], also: &["messages"] },
         formats::letta::read;
     Jsonl "jsonl" "JSON lines",
         "Any JSON lines, a JSON list or CSV, by a mapping of its fields",
@@ -123,18 +129,21 @@ formats! {
         "LangGraph and LangMem: rows of the table `store`, as JSON, JSON lines or CSV",
         None,
         Looks::Names { files: &[], sets: &[&["prefix", "key", "value"], &["[].prefix", "[].key"],
-            &["namespace", "key", "value"], &["[].namespace", "[].key"], &["store[].prefix"]] },
+            &["namespace", "key", "value"], &["[].namespace", "[].key"], &["store[].prefix"]],
+            also: &["items", "rows"] },
         formats::langgraph::read;
     Claude "claude" "an export of a Claude account",
         "Claude: the export of an account, a ZIP archive, a folder or its conversations.json",
         None,
-        Looks::Names { files: &["conversations.json"], sets: &[&["[].chat_messages"]] },
+        Looks::Names { files: &["conversations.json"], sets: &[&["[].chat_messages"]],
+            also: &["uuid", "conversations_memory", "project_memories"] },
         formats::claude::read;
     ChatGpt "chatgpt" "an export of a ChatGPT account",
         "ChatGPT: the export of an account, a ZIP archive, a folder or its conversations.json",
         Some("the memories that ChatGPT saved: a list as JSON, or pasted lines"),
         Looks::Names { files: &["conversations.json", "conversations-000.json"],
-            sets: &[&["[].mapping"]] },
+            sets: &[&["[].mapping"]],
+            also: &["conversations", "memories", "results", "content", "memory", "text"] },
         formats::chatgpt::read;
     BasicMemory "basic-memory" "a folder of basic-memory",
         "basic-memory: a folder or a ZIP archive of its Markdown notes",
@@ -170,7 +179,7 @@ impl Format {
     /// Checks that an export may be one of this format.
     ///
     /// # Errors
-    /// `ERR_SCHEMA` if it looks like one of another format, which the message names.
+    /// `ERR_SCHEMA` if it looks like one of another format, which the message names, or has nothing of this one.
     pub(super) fn check(self, source: &Source) -> Result<()> {
         let look = Look::of(source)?;
         if self.info().looks.fit(&look) {
@@ -179,7 +188,15 @@ impl Format {
         let others = Self::ALL.iter().map(|format| format.info());
         let mut others = others.filter(|info| !matches!(info.looks, Looks::Anything));
         match others.find(|info| info.looks.fit(&look)) {
-            None => Ok(()),
+            None => match source.single() {
+                Some(file) if !self.info().looks.may_be(&look) => Err(Error::schema(format!(
+                    "it is not {}: it has none of the names of one",
+                    self.info().title
+                ))
+                .with_hint("name the format that the file is of")
+                .in_entry(&file.name)),
+                _ => Ok(()),
+            },
             Some(info) => Err(Error::schema(format!(
                 "it is not {}: it looks like {}, whose format is `{}`",
                 self.info().title,
@@ -241,6 +258,8 @@ impl FromStr for Format {
 struct Look {
     /// For each file that tells: its last name, and the names in it.
     documents: Vec<(String, BTreeSet<String>)>,
+    /// Whether the last of them begins as an object with names.
+    is_object: bool,
     markdown: Vec<String>,
     front: String,
 }
@@ -250,9 +269,12 @@ impl Look {
         let tells = |file: &&SourceFile| {
             source.single().is_some() || file.base_name().starts_with("conversations")
         };
-        let mut documents = Vec::new();
+        let (mut documents, mut is_object) = (Vec::new(), false);
         for file in source.files().iter().filter(tells).take(4) {
             let beginning = source.beginning(file, LOOK_BYTES)?;
+            let outline =
+                json::outline(beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&beginning));
+            is_object = outline.iter().any(|name| !name.starts_with(['[', '"']));
             documents.push((file.base_name().to_owned(), names_in(&beginning)));
         }
         let notes = || source.files().iter().filter(|file| file.has_extension("md"));
@@ -264,7 +286,7 @@ impl Look {
             front.push_str(block.unwrap_or_default());
         }
         let markdown = notes().map(|file| file.name.clone()).collect();
-        Ok(Self { documents, markdown, front })
+        Ok(Self { documents, is_object, markdown, front })
     }
 }
 
@@ -283,10 +305,21 @@ fn names_in(beginning: &[u8]) -> BTreeSet<String> {
 }
 
 impl Looks {
+    /// Returns `false` for an object that has none of the names that one of this format may have.
+    fn may_be(&self, look: &Look) -> bool {
+        let Self::Names { sets, also, .. } = self else { return true };
+        let known = sets.iter().flat_map(|set| set.iter()).flat_map(|place| place.split("[]."));
+        let known: BTreeSet<&str> = known.chain(also.iter().copied()).collect();
+        look.documents.iter().any(|(_, names)| {
+            let is_object = look.is_object && !names.is_empty();
+            !is_object || names.iter().any(|name| known.contains(name.as_str()))
+        })
+    }
+
     fn fit(&self, look: &Look) -> bool {
         match self {
             Self::Anything => true,
-            Self::Names { files, sets } => look.documents.iter().any(|(name, names)| {
+            Self::Names { files, sets, .. } => look.documents.iter().any(|(name, names)| {
                 let has = |set: &&[&str]| set.iter().all(|name| names.contains(*name));
                 let is_named =
                     look.documents.len() == 1 || files.is_empty() || files.contains(&name.as_str());

@@ -15,6 +15,8 @@ use crate::json;
 const UNSTATED_CONFIDENCE: f64 = 0.5;
 /// The relation of what an agent keeps before it (OMS 8).
 const STATE_AT: &str = "mg:state_at";
+/// The name in the context of when a record was changed last, where that is not when its grain was made.
+pub(super) const UPDATED_AT: &str = "migrate:updated_at";
 /// A mark that JSON may have in its texts, and a grain may not (OMS 4.4).
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -73,7 +75,8 @@ fn context_of(record: &Record, setting: &Setting<'_>) -> Map {
     context.text("migrate:kind", Some(record.kind));
     context.text("migrate:agent", record.who.agent.as_deref());
     let updated = record.updated.filter(|time| *time != setting.created_at);
-    context.text("migrate:updated_at", updated.map(|time| time.to_string()).as_deref());
+    context.text(UPDATED_AT, updated.map(|time| time.to_string()).as_deref());
+    context.text("migrate:created_at", record.made.map(|time| time.to_string()).as_deref());
     context.text("migrate:returned_at", setting.returned.map(|at| at.to_string()).as_deref());
     if !record.rest.is_empty() {
         let rest = json::ascii(&json::Value::Object(record.rest.clone()));

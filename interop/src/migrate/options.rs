@@ -27,6 +27,8 @@ pub struct MigrateOptions {
     pub undated: Undated,
     /// Takes records again whose grains were erased here. What was erased with its user stays refused.
     pub return_erased: bool,
+    /// Lets a record take the place of what is here though its source dates it before that. It is left out otherwise.
+    pub allow_older: bool,
     /// The second file that a format reads, if it has one: see [`Format::beside`](super::Format::beside).
     pub beside: Option<PathBuf>,
     /// What is read of an archive or a folder at most.

@@ -22,6 +22,8 @@ pub(super) struct Record {
     pub(super) body: Body,
     pub(super) created: Dated,
     pub(super) updated: Option<EpochMs>,
+    /// When its source made it first, where it is dated by a change since: what it said then is not known.
+    pub(super) made: Option<EpochMs>,
     pub(super) valid_from: Option<EpochMs>,
     pub(super) valid_to: Option<EpochMs>,
     pub(super) who: Who,
@@ -77,13 +79,22 @@ pub(super) struct Chain {
     pub(super) is_partial: bool,
 }
 
-/// How a record ended in its source.
+/// How a record ended in its source, and when, if that is known.
 #[derive(Debug, Clone)]
 pub(super) enum Ending {
     /// It was deleted.
-    Deleted(String),
+    Deleted(Option<EpochMs>),
     /// Something else turned out to be so.
-    Expired(String),
+    Expired(EpochMs),
+}
+
+impl Ending {
+    pub(super) fn at(&self) -> Option<EpochMs> {
+        match self {
+            Self::Deleted(at) => *at,
+            Self::Expired(at) => Some(*at),
+        }
+    }
 }
 
 /// A record that does not come into the store.
@@ -161,6 +172,7 @@ impl Record {
             body,
             created,
             updated: None,
+            made: None,
             valid_from: None,
             valid_to: None,
             who: Who::default(),
@@ -169,6 +181,12 @@ impl Record {
             priority: None,
             rest: Map::new(),
         }
+    }
+
+    /// When it was changed last, else made, as far as its source says.
+    pub(super) fn newest_date(&self) -> Option<EpochMs> {
+        let dates = [self.updated, self.created.time()];
+        dates.into_iter().flatten().find(|date| date.header_second().is_some())
     }
 
     /// A hash of what the source says: equal for a record that did not change. When it was made and touched is not part of

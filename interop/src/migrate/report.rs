@@ -30,7 +30,7 @@ pub struct MigrateReport {
     pub unchanged: u64,
     /// Grains that were ended, since their source had deleted them, or no longer held them for so.
     pub ended: u64,
-    /// What became what: of all records that were taken, those that were in the store included.
+    /// What became what: of the records that were added or changed.
     pub became: Vec<Became>,
     /// Number of records that were left out.
     pub left_out: u64,

@@ -66,7 +66,11 @@ impl Source {
     pub(super) fn open(path: &Path, limits: Limits) -> Result<Self> {
         let at = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::NotFound => {
-                Error::new(ErrorKind::NotFound, "there is no such file").at_path(path)
+                Error::new(ErrorKind::NotFound, "there is no such file")
+                    .with_hint(
+                        "check the path: it is the one of the export, or of the file beside it",
+                    )
+                    .at_path(path)
             }
             _ => Error::from(error).at_path(path),
         };

@@ -3,6 +3,7 @@
 //! It goes through a source twice: first without writing, so that what is wrong is found before the first write, and a dry
 //! run ends there. Knows no format.
 
+mod age;
 mod batch;
 mod plan;
 
@@ -91,6 +92,8 @@ pub(super) struct Writer<'w> {
     messages: Messages,
     batch: Batch,
     report: MigrateReport,
+    /// Records that came in for the user of the run, and name another person.
+    others: u64,
 }
 
 impl<'w> Writer<'w> {
@@ -108,6 +111,7 @@ impl<'w> Writer<'w> {
             messages: Messages::default(),
             batch: Batch::default(),
             report,
+            others: 0,
         }
     }
 
@@ -117,6 +121,11 @@ impl<'w> Writer<'w> {
     /// Those of the store.
     pub(super) fn finish(mut self) -> Result<MigrateReport> {
         self.flush()?;
+        if let (Some(user), 1..) = (&self.run.options.user, self.others) {
+            let others = self.others;
+            self.report
+                .note(format!("{others} records name another person, and are of {user} here"));
+        }
         self.report.became.sort_by(|left, right| {
             (&left.kind, &left.grain_type).cmp(&(&right.kind, &right.grain_type))
         });

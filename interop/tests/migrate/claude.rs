@@ -45,7 +45,7 @@ fn an_account_becomes_threads_memories_and_projects() {
     let reasons = [
         "the message has no text",
         "it has neither conversations nor memories",
-        "a document has a uuid and a content",
+        "the document lacks a uuid or a content",
     ];
     assert_eq!(report.reasons(), reasons);
     assert_eq!(kit.objects("a1", "mg:knows"), ["Prefers short answers."]);

@@ -155,3 +155,28 @@ fn a_file_that_is_no_agent_file_is_refused_by_name() {
         assert_eq!(report.added, 0);
     }
 }
+
+#[test]
+fn a_thought_keeps_the_call_that_follows_it() {
+    let mut kit = Kit::new();
+    let call = r#"{"id": "c1", "function": {"name": "send_message", "arguments": "{\"message\": \"By the river.\"}"}}"#;
+    let messages = format!(
+        r#"{{"role": "assistant", "content": [{{"type": "text", "text": "They ask for tea."}}], "tool_calls": [{call}], "created_at": "2025-03-03T00:00:00Z"}},
+           {{"role": "assistant", "content": [{{"type": "text", "text": "I look it up."}}, {{"type": "tool_call", "id": "c2", "name": "look_up", "input": {{"q": 1}}}}], "created_at": "2025-03-03T00:00:01Z"}},
+           {{"role": "assistant", "content": [{{"type": "text", "text": "Nothing."}}], "tool_calls": [], "created_at": "2025-03-03T00:00:02Z"}}"#
+    );
+    let file = format!(
+        r#"{{"agent_type": "x", "name": "guide", "core_memory": [], "messages": [{messages}]}}"#
+    );
+    let path = kit.file("a.af", file);
+    assert_eq!(kit.run_thrice(Format::Letta, &path).added, 3);
+    let mut said = kit.by("role", "assistant");
+    said.sort_by_key(|message| message.int("created_at"));
+    let said: Vec<_> = said.iter().map(|message| message.text("content").unwrap()).collect();
+    let expected = [
+        "They ask for tea.\n\nsend_message({\"message\": \"By the river.\"})",
+        "I look it up.\n\nlook_up({\"q\":1})",
+        "Nothing.",
+    ];
+    assert_eq!(said, expected);
+}

@@ -3,6 +3,7 @@
 
 mod chatgpt;
 mod claude;
+mod dated;
 mod hostile;
 mod jsonl;
 mod kit;
@@ -11,4 +12,6 @@ mod letta;
 mod markdown;
 mod mem0;
 mod memory;
+mod older;
 mod server_memory;
+mod wrong;

@@ -30,6 +30,9 @@ pub(crate) struct Migrate {
     undated: bool,
     #[serde(default)]
     return_erased: bool,
+    /// Records take the place of what is newer.
+    #[serde(default)]
+    allow_older: bool,
     #[serde(default)]
     progress: bool,
 }
@@ -42,9 +45,17 @@ pub(crate) fn migrate(
     let Migrate { format, path, beside, namespace, user_id: user, dry_run, strict, .. } = given;
     let format: Format = format.parse().map_err(Error::from)?;
     let undated = if given.undated { Undated::ImportTime } else { Undated::LeaveOut };
-    let (return_erased, limits) = (given.return_erased, Limits::default());
-    let options =
-        MigrateOptions { dry_run, strict, namespace, user, undated, return_erased, beside, limits };
+    let options = MigrateOptions {
+        dry_run,
+        strict,
+        namespace,
+        user,
+        undated,
+        return_erased: given.return_erased,
+        allow_older: given.allow_older,
+        beside,
+        limits: Limits::default(),
+    };
     followed(events, given.progress, |monitor| {
         migrate::run(session, format, &path, &options, monitor)
     })

@@ -132,15 +132,19 @@ impl Reader {
         let id = text(members, "conversation_id").or_else(|| text(members, "id"));
         let nodes = members.get("mapping").and_then(Value::as_object);
         let (Some(id), Some(nodes)) = (id, nodes) else {
-            return sink.misshapen(place, "a conversation has an id and a mapping");
+            return sink.misshapen(place, "the conversation lacks an id or a mapping");
         };
         let created = Dated::of(members.get("create_time"), Unit::Seconds);
         let who = Who { session: Some(id.to_owned()), ..self.who() };
         if let Some(title) = text(members, "title") {
             let body = Body::fact(id, HAS_TITLE, title);
             let (who, rest) = (who.clone(), rest(members, &USED));
-            let record =
-                Record { who, rest, ..Record::new(place, "conversation", body, created.clone()) };
+            let record = Record {
+                who,
+                rest,
+                updated: Dated::of(members.get("update_time"), Unit::Seconds).time(),
+                ..Record::new(place, "conversation", body, created.clone())
+            };
             sink.record(format!("conversation {id}"), record)?;
         }
         Tree { nodes, place, who, created }.read(sink)
@@ -149,7 +153,7 @@ impl Reader {
     fn memory(&self, row: &Row, sink: &mut dyn Sink) -> Result<()> {
         let Row { place, members, .. } = row;
         let said = ["content", "memory", "text"].into_iter().find_map(|name| text(members, name));
-        let Some(said) = said else { return sink.misshapen(place, "a memory has a content") };
+        let Some(said) = said else { return sink.misshapen(place, "the memory has no content") };
         if members.get("enabled").and_then(Value::as_bool) == Some(false) {
             return sink.skip(place, "the memory is switched off");
         }
@@ -162,7 +166,11 @@ impl Reader {
         self.remember(
             id,
             said,
-            Record { rest, ..Record::new(place, "memory", Body::knows("", ""), created) },
+            Record {
+                rest,
+                updated: Dated::of(members.get("updated_at"), Unit::Seconds).time(),
+                ..Record::new(place, "memory", Body::knows("", ""), created)
+            },
             sink,
         )
     }

@@ -98,9 +98,10 @@ impl Reader {
     fn conversation(&self, row: &Row, sink: &mut dyn Sink) -> Result<()> {
         let Row { place, members, .. } = row;
         let Some(id) = text(members, "uuid") else {
-            return sink.misshapen(place, "a conversation has a uuid");
+            return sink.misshapen(place, "the conversation has no uuid");
         };
         let created = Dated::of(members.get("created_at"), Unit::Seconds);
+        let updated = Dated::of(members.get("updated_at"), Unit::Seconds).time();
         let who = Who { session: Some(id.to_owned()), ..self.who(members) };
         let used =
             ["uuid", "name", "summary", "created_at", "updated_at", "account", "chat_messages"];
@@ -111,7 +112,8 @@ impl Reader {
             let body = Body::fact(id, relation, said);
             let rest = if field == "name" { rest(members, &used) } else { Map::new() };
             let who = who.clone();
-            let record = Record { who, rest, ..Record::new(place, kind, body, created.clone()) };
+            let record =
+                Record { who, rest, updated, ..Record::new(place, kind, body, created.clone()) };
             sink.record(format!("{kind} {id}"), record)?;
         }
         message::read_all(members.get("chat_messages"), place, &who, sink)
@@ -121,7 +123,7 @@ impl Reader {
     fn project(&self, row: &Row, sink: &mut dyn Sink) -> Result<()> {
         let Row { place, members, .. } = row;
         let Some(id) = text(members, "uuid") else {
-            return sink.misshapen(place, "a project has a uuid");
+            return sink.misshapen(place, "the project has no uuid");
         };
         let name = text(members, "name").unwrap_or(id);
         let who = self.who(members);
@@ -145,8 +147,13 @@ impl Reader {
             ];
             let body = Body::State { subject: name.to_owned(), context };
             let (who, rest) = (who.clone(), rest(members, &used));
-            let record =
-                Record { who, rest, ..Record::new(place, "project", body, created.clone()) };
+            let updated = Dated::of(members.get("updated_at"), Unit::Seconds).time();
+            let record = Record {
+                who,
+                rest,
+                updated,
+                ..Record::new(place, "project", body, created.clone())
+            };
             sink.record(format!("project {id}"), record)?;
         }
         let docs = members.get("docs").and_then(Value::as_array).map(Vec::as_slice);
@@ -156,7 +163,7 @@ impl Reader {
                 .as_object()
                 .and_then(|doc| Some((doc, text(doc, "uuid")?, text(doc, "content")?)));
             let Some((doc, doc_id, said)) = doc else {
-                sink.misshapen(&place, "a document has a uuid and a content")?;
+                sink.misshapen(&place, "the document lacks a uuid or a content")?;
                 continue;
             };
             let made = Dated::of(doc.get("created_at"), Unit::Seconds).or(|| created.clone());
@@ -185,7 +192,7 @@ impl Reader {
                 Some(said) => {
                     all.push((format!("memory of project {project}"), project.clone(), said));
                 }
-                None => sink.misshapen(&format!("{place}: {project}"), "a memory is a text")?,
+                None => sink.misshapen(&format!("{place}: {project}"), "the memory is no text")?,
             }
         }
         if all.is_empty() {

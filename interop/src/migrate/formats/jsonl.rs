@@ -83,8 +83,7 @@ impl<'r> Reading<'r> {
             rest: self.rule.rest(&self.row.members),
             ..Record::new(place, kind.name(), body, date(&fields.created_at))
         };
-        let ending =
-            expired.time().map(|at| Ending::Expired(format!("expired in its source at {at}")));
+        let ending = expired.time().map(Ending::Expired);
         let versions = vec![(String::new(), record)];
         // Ids of one kind say nothing of those of another.
         let id_of = |id: &str| format!("{} {id}", kind.name());

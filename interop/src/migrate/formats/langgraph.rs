@@ -38,18 +38,20 @@ pub(crate) fn read(ask: &Ask<'_>, sink: &mut dyn Sink) -> Result<()> {
 fn item(ask: &Ask<'_>, row: &Row, sink: &mut dyn Sink) -> Result<()> {
     let Row { place, members, .. } = row;
     let Some(labels) = labels(members) else {
-        return sink.misshapen(place, "a row has a prefix, labels with points between them");
+        return sink.misshapen(place, "the row has no prefix of labels with points between them");
     };
-    let Some(key) = text(members, "key") else { return sink.misshapen(place, "a row has a key") };
+    let Some(key) = text(members, "key") else {
+        return sink.misshapen(place, "the row has no key");
+    };
     let value = match members.get("value") {
         // A column of a table has it as text.
         Some(Value::String(text)) => json::parse_within(text.as_bytes(), json::MAX_ELEMENT_BYTES),
         Some(value) => Ok(value.clone()),
-        None => return sink.misshapen(place, "a row has a value"),
+        None => return sink.misshapen(place, "the row has no value"),
     };
     let value = match value {
         Ok(Value::Object(value)) => value,
-        Ok(_) => return sink.misshapen(place, "the value of a row is an object"),
+        Ok(_) => return sink.misshapen(place, "the value of the row is no object"),
         Err(error) => return sink.refuse(place, error.in_entry("value")),
     };
     let (object, left) = object_of(value);

@@ -67,7 +67,7 @@ fn document(source: &Source, file: &SourceFile) -> Result<Map<String, Value>> {
                     .any(|name| members.contains_key(*name))
                 {
                     return Err(Error::schema(
-                        "an agent file has agents, or messages and core_memory",
+                        "it is no agent file: it has neither agents, nor messages and core_memory",
                     ));
                 }
                 return Ok(members);
@@ -191,7 +191,7 @@ impl<'d> AgentFile<'d> {
     ) -> Result<()> {
         let place = self.place(&format!("block {number}"));
         let Some(label) = text(block, "label") else {
-            return sink.misshapen(&place, "a block has a label");
+            return sink.misshapen(&place, "the block has no label");
         };
         let Some(said) = text(block, "value") else {
             return sink.skip(&place, "the block is empty");
@@ -233,7 +233,7 @@ impl<'d> AgentFile<'d> {
     ) -> Result<()> {
         let place = self.place(&format!("skill {number}"));
         let Some(name) = text(skill, "name") else {
-            return sink.misshapen(&place, "a skill has a name");
+            return sink.misshapen(&place, "the skill has no name");
         };
         let files = skill.get("files").and_then(Value::as_object);
         let written = files.and_then(|files| text(files, "SKILL.md"));
@@ -281,7 +281,7 @@ fn passages(ask: &Ask<'_>, beside: &Source, agent: &str, sink: &mut dyn Sink) ->
 fn passage(ask: &Ask<'_>, row: &Row, agent: &str, sink: &mut dyn Sink) -> Result<()> {
     let Row { place, members, .. } = row;
     let Some(id) = text(members, "id") else {
-        return sink.misshapen(place, "a passage has an id");
+        return sink.misshapen(place, "the passage has no id");
     };
     let said = text(members, "text").or_else(|| text(members, "content"));
     let Some(said) = said else { return sink.misshapen(place, "the passage has no text") };

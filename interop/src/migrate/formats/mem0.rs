@@ -4,9 +4,10 @@
 
 mod history;
 
+use grainstore::EpochMs;
 use serde_json::{Map, Value};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::migrate::format::Ask;
 use crate::migrate::record::{Body, Chain, Record, Sink, Who, relation, rest, text, texts};
 use crate::migrate::rows::{self, Row};
@@ -15,6 +16,9 @@ use history::{Histories, History};
 
 /// The members that have lists: of `get_all`, and of exports of the platform.
 const LISTS: [&str; 3] = ["results", "memories", "relations"];
+
+/// Bytes of a file that are looked at to tell whether there is anything in it.
+const LOOK_BYTES: u64 = 64 << 10;
 
 /// Fields that a memory has a place for. A score is about a search, and the hash is of the text.
 const USED: [&str; 13] = [
@@ -39,6 +43,10 @@ pub(crate) fn read(ask: &Ask<'_>, sink: &mut dyn Sink) -> Result<()> {
         None => Histories::default(),
     };
     for file in rows::files(ask.source, sink)? {
+        if ask.source.beginning(file, LOOK_BYTES)?.trim_ascii().is_empty() {
+            let empty = Error::corrupt("it is empty: it breaks off before its first record");
+            return Err(empty.in_entry(&file.name));
+        }
         rows::read(ask.source, file, &LISTS, sink, &mut |row, sink| match row.list.as_str() {
             "relations" => edge(ask, &row, sink),
             _ => memory(ask, &row, &mut histories, sink),
@@ -53,8 +61,13 @@ pub(crate) fn read(ask: &Ask<'_>, sink: &mut dyn Sink) -> Result<()> {
 /// A memory that the export has.
 fn memory(ask: &Ask<'_>, row: &Row, histories: &mut Histories, sink: &mut dyn Sink) -> Result<()> {
     let Row { place, members, .. } = row;
-    let Some(id) = text(members, "id") else { return sink.misshapen(place, "it has no id") };
     let said = ["memory", "text", "data"].into_iter().find_map(|name| text(members, name));
+    if said.is_none() && text(members, "memory_id").is_some() {
+        return Err(Error::schema("it looks like the history of mem0, and not like its memories")
+            .with_hint("give the memories, and the history beside them: `--with`")
+            .in_entry(place));
+    }
+    let Some(id) = text(members, "id") else { return sink.misshapen(place, "it has no id") };
     let Some(said) = said else { return sink.misshapen(place, "it has no text") };
     let date = |name: &str| Dated::of(members.get(name), Unit::Seconds);
     let who = who_of(members);
@@ -67,7 +80,7 @@ fn memory(ask: &Ask<'_>, row: &Row, histories: &mut Histories, sink: &mut dyn Si
         rest: rest(members, &USED),
         ..Record::new(place, "memory", body, date("created_at").or(|| date("updated_at")))
     };
-    let Some(history) = histories.take(id) else { return sink.record(id, current) };
+    let Some(history) = histories.take(id) else { return sink.record(id, of_its_change(current)) };
     let mut versions = history.versions(|text| Record {
         body: Body::knows(subject_of(ask, &current.who), text),
         who: current.who.clone(),
@@ -89,6 +102,16 @@ fn memory(ask: &Ask<'_>, row: &Row, histories: &mut Histories, sink: &mut dyn Si
     }
     let (id, follows, ending) = (id.to_owned(), None, None);
     sink.chain(Chain { id, versions, follows, ending, is_partial: false })
+}
+
+/// A memory without its history: it says what it says since its last change.
+fn of_its_change(current: Record) -> Record {
+    let made = current.created.time();
+    let is_later = |at: &EpochMs| made.is_none_or(|made| *at > made);
+    match current.updated.filter(|at| at.header_second().is_some()).filter(is_later) {
+        Some(at) => Record { created: Dated::At(at), made, ..current },
+        None => current,
+    }
 }
 
 /// A memory that its history alone tells of.
@@ -115,7 +138,7 @@ fn edge(ask: &Ask<'_>, row: &Row, sink: &mut dyn Sink) -> Result<()> {
     let ends =
         (any(&["source"]), any(&["relationship", "relation"]), any(&["target", "destination"]));
     let (Some(from), Some(name), Some(to)) = ends else {
-        return sink.misshapen(place, "a relation has a source, a relationship and a target");
+        return sink.misshapen(place, "the relation lacks a source, a relationship or a target");
     };
     let who = who_of(members);
     let id = Value::from(vec![from, name, to, who.user.as_deref().unwrap_or_default()]);

@@ -58,7 +58,7 @@ impl Reader {
     fn entity(&mut self, row: &Row, sink: &mut dyn Sink) -> Result<()> {
         let Row { place, members, .. } = row;
         let Some(name) = text(members, "name") else {
-            return sink.misshapen(place, "an entity has a name");
+            return sink.misshapen(place, "the entity has no name");
         };
         if self.names.len() < MAX_NAMES {
             self.names.insert(ContentAddress::of(name.as_bytes()));
@@ -89,7 +89,7 @@ impl Reader {
         let Row { place, members, .. } = row;
         let ends = (text(members, "from"), text(members, "relationType"), text(members, "to"));
         let (Some(from), Some(name), Some(to)) = ends else {
-            return sink.misshapen(place, "a relation has from, relationType and to");
+            return sink.misshapen(place, "the relation lacks from, relationType or to");
         };
         for end in [from, to] {
             let end = ContentAddress::of(end.as_bytes());

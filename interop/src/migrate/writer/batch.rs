@@ -12,7 +12,7 @@ use grainstore::{
     format,
 };
 
-use super::Writer;
+use super::{Run, Writer};
 use crate::error::{Error, Result};
 use crate::migrate::ledger::{Entry, Identity, changes};
 use crate::migrate::record::{Ending, LeftOut};
@@ -34,6 +34,8 @@ pub(super) struct Planned {
     /// Those of them that the store does not have yet.
     pub(super) fresh: usize,
     pub(super) ending: Option<Ending>,
+    /// Whether its source names another person than the one whose it becomes.
+    pub(super) names_another: bool,
     /// Whether an earlier migration wrote the record.
     pub(super) is_known: bool,
     /// What the ledger is to say of it.
@@ -135,7 +137,7 @@ impl Writer<'_> {
                 (entry.head, entry.version) = (step.address, step.version.clone());
                 entry.digest = [0; 32];
             } else if let Some(ending) = &record.ending {
-                match end(session, &entry.head, ending) {
+                match end(self.run, &entry.head, ending) {
                     Ok(()) => entry.is_ended = true,
                     // What the ledger says of it stays as it is.
                     Err(error) if record.steps.is_empty() => {
@@ -224,12 +226,17 @@ fn put_later(session: &Session, planned: &[Planned], outcomes: &mut [Outcome]) -
 }
 
 /// Ends a grain as its source did.
-fn end(session: &Session, head: &ContentAddress, ending: &Ending) -> Result<()> {
+fn end(run: Run<'_>, head: &ContentAddress, ending: &Ending) -> Result<()> {
+    let Run { session, format, .. } = run;
     match ending {
-        Ending::Deleted(reason) => {
-            session.set_verification(head, VerificationStatus::Retracted, reason, None)?;
+        Ending::Deleted(at) => {
+            let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
+            let reason = format!("deleted in {format}{at}");
+            session.set_verification(head, VerificationStatus::Retracted, &reason, None)?;
         }
-        Ending::Expired(reason) => session.contradict(head, reason, None)?,
+        Ending::Expired(at) => {
+            session.contradict(head, &format!("expired in its source at {at}"), None)?;
+        }
     }
     Ok(())
 }

@@ -73,12 +73,13 @@ impl Writer<'_> {
         let is_newest = at.is_none_or(|at| at == last);
         let tells_no_more = chain.is_partial && at == Some(last);
         let is_same = is_newest && (entry.digest == digest || tells_no_more);
+        let is_rewritten = !is_same && is_newest;
+        let ends_only = is_rewritten && self.ends_only(&chain, newest, &identity, entry)?;
         let from = match at {
-            _ if is_same => chain.versions.len(),
+            _ if is_same || ends_only => chain.versions.len(),
             Some(at) if at < last => at.saturating_add(1),
             _ => last,
         };
-        let is_rewritten = !is_same && is_newest;
         if at.is_none() && chain.versions.len() > 1 {
             let note =
                 format!("{}: it came in without its earlier versions, which stay behind", chain.id);
@@ -135,6 +136,7 @@ impl Writer<'_> {
             steps,
             fresh,
             ending: chain.ending,
+            names_another: self.names_another(newest),
             is_known: start.is_known,
             entry: Entry { head, digest, is_ended: false, version },
         };
@@ -206,11 +208,18 @@ impl Writer<'_> {
         Ok(())
     }
 
+    fn names_another(&self, record: &Record) -> bool {
+        let (given, named) = (&self.run.options.user, &record.who.user);
+        given.is_some() && named.is_some() && given != named
+    }
+
     /// Counts a record that was taken.
     pub(super) fn count(&mut self, planned: &Planned) {
         let report = &mut self.report;
         let add = |count: &mut u64, more: usize| *count = count.saturating_add(more as u64);
-        report.count(planned.kind, &planned.grain_type.to_string());
+        if planned.fresh > 0 {
+            report.count(planned.kind, &planned.grain_type.to_string());
+        }
         match (planned.is_known, planned.fresh) {
             (_, 0) if planned.ending.is_none() => add(&mut report.unchanged, 1),
             (_, 0) => {}
@@ -219,6 +228,9 @@ impl Writer<'_> {
         }
         if planned.ending.is_some() {
             add(&mut report.ended, 1);
+        }
+        if planned.names_another && planned.fresh > 0 {
+            add(&mut self.others, 1);
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn read_all(
         let members =
             message.as_object().and_then(|members| Some((members, text(members, "uuid")?)));
         let Some((members, id)) = members else {
-            sink.misshapen(&place, "a message is an object with a uuid")?;
+            sink.misshapen(&place, "the message is no object with a uuid")?;
             continue;
         };
         // The first message of a thread names a parent that is nowhere.

@@ -32,14 +32,17 @@ impl<'t> Thread<'t> {
         for (number, message) in (1_usize..).zip(messages) {
             let place = format!("{}: message {number}", self.place);
             let Some(members) = message.as_object() else {
-                sink.misshapen(&place, "a message is an object")?;
+                sink.misshapen(&place, "the message is no object")?;
                 continue;
             };
-            let Some(said) = said(members) else {
+            let parts = [spoken(members), calls(members)];
+            // It is known by the first of them: what is beside it may be told more or less fully.
+            let Some(first) = parts.iter().flatten().next() else {
                 sink.skip(&place, "the message has no text")?;
                 continue;
             };
-            let id = format!("message {}", self.id(members, &said));
+            let id = format!("message {}", self.id(members, first));
+            let said = parts.iter().flatten().cloned().collect::<Vec<_>>().join("\n\n");
             let record = self.record(members, said, place, parent.replace(id.clone()));
             sink.record(id, record)?;
         }
@@ -83,18 +86,14 @@ impl<'t> Thread<'t> {
     }
 }
 
-/// What a message says: its text, or the calls that it makes.
-fn said(members: &Map<String, Value>) -> Option<String> {
+/// What a message says in words.
+fn spoken(members: &Map<String, Value>) -> Option<String> {
     let parts = match members.get("content") {
         Some(Value::String(said)) => vec![said.as_str()],
         Some(Value::Array(parts)) => parts.iter().filter_map(text_of_part).collect(),
         _ => text(members, "text").into_iter().collect(),
     };
-    let said = parts.join("\n\n");
-    match said.trim().is_empty() {
-        false => Some(said),
-        true => calls(members.get("tool_calls")),
-    }
+    Some(parts.join("\n\n")).filter(|said| !said.trim().is_empty())
 }
 
 fn text_of_part(part: &Value) -> Option<&str> {
@@ -108,12 +107,19 @@ fn text_of_part(part: &Value) -> Option<&str> {
     }
 }
 
-/// The calls of tools, each as `name(arguments)`.
-fn calls(calls: Option<&Value>) -> Option<String> {
-    let calls = calls.and_then(Value::as_array)?.iter().filter_map(|call| {
+/// The calls of tools that a message makes, each as `name(arguments)`: those of its list, else those among its parts.
+fn calls(members: &Map<String, Value>) -> Option<String> {
+    let list =
+        |name: &str| members.get(name).and_then(Value::as_array).filter(|all| !all.is_empty());
+    let is_call = |part: &&Value| match list("tool_calls") {
+        Some(_) => true,
+        None => part.get("type").and_then(Value::as_str) == Some("tool_call"),
+    };
+    let among = list("tool_calls").or_else(|| list("content"))?;
+    let calls = among.iter().filter(is_call).filter_map(|call| {
         let function = call.get("function").unwrap_or(call);
         let name = function.get("name").and_then(Value::as_str)?;
-        let arguments = match function.get("arguments") {
+        let arguments = match function.get("arguments").or_else(|| function.get("input")) {
             Some(Value::String(arguments)) => arguments.clone(),
             Some(arguments) => arguments.to_string(),
             None => String::new(),

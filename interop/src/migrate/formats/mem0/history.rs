@@ -69,7 +69,7 @@ impl Histories {
     fn add(&mut self, row: &Row, sink: &mut dyn Sink) -> Result<()> {
         let Row { place, members, .. } = row;
         let Some(memory) = text(members, "memory_id") else {
-            return sink.misshapen(place, "a row of the history has a memory_id");
+            return sink.misshapen(place, "the row of the history has no memory_id");
         };
         let kind = match text(members, "event").map(str::to_ascii_uppercase).as_deref() {
             Some("ADD" | "UPDATE") => Kind::Said,
@@ -163,9 +163,6 @@ impl History {
     /// The deletion, if the history ends with it.
     pub(super) fn ending(&self) -> Option<Ending> {
         let last = self.0.last().filter(|event| event.kind == Kind::Deleted)?;
-        Some(Ending::Deleted(match last.at {
-            Some(at) => format!("deleted in mem0 at {at}"),
-            None => "deleted in mem0".to_owned(),
-        }))
+        Some(Ending::Deleted(last.at))
     }
 }

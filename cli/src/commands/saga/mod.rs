@@ -81,7 +81,8 @@ struct Import {
     /// Take a container whose signature cannot be told to be over its content
     #[arg(long)]
     allow_integrity_only: bool,
-    /// Take a document, or a vault in it, that is older than what was taken in last: to go back to it
+    /// Take a document, or a vault in it, that is older than what was taken in last: to go back to it. Also takes one
+    /// that was redacted, in the place of what is whole in the store
     #[arg(long)]
     allow_older: bool,
     /// Whom its consent is given to

@@ -48,7 +48,8 @@ enum What {
         /// The file
         file: PathBuf,
     },
-    /// Take out of a document what is an organization's, with a manifest, and sign what is left
+    /// Replace or take out of a document all that is not classified public or agent-portable, with a manifest, and sign
+    /// what is left
     Redact(Redact),
     /// Sign a document by the wallet of its identity, in the place of any signature it has
     Sign {
@@ -97,7 +98,8 @@ struct Redact {
     /// Where what is left is written
     #[arg(long, value_name = "FILE")]
     to: PathBuf,
-    /// The organization that takes out what is its own
+    /// The organization that redacts, for the manifest; its name goes out of the counts of tasks. All is redacted that is
+    /// not classified public or agent-portable, whichever organization it is of
     #[arg(long, value_name = "ID")]
     organization: String,
     /// Why

@@ -118,7 +118,7 @@ impl Document {
         signer: Option<&dyn Signer>,
     ) -> Result<()> {
         let entries = earlier.with(&manifest.entries)?;
-        let value = manifest.value_with(entries, self.id(), signer)?;
+        let value = manifest.value_with(&entries, self.id(), signer)?;
         self.members_mut().insert("redactionManifest".to_owned(), value);
         Ok(())
     }

@@ -40,6 +40,7 @@ mod maintain;
 #[cfg(test)]
 mod marks;
 mod neighbours;
+mod neighbours_saga;
 #[cfg(test)]
 mod paths;
 #[cfg(test)]

@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use grainstore::{Clock, SystemClock};
 use grainstore_interop::archive::{Limits, NewFile};
 use grainstore_interop::saga::{
-    Classifications, Container, ContainerVerdict, Document, ImportOptions, ImportReport,
+    Classifications, Container, ContainerVerdict, Document, Finding, ImportOptions, ImportReport,
     RedactOptions, SignatureVerdict, Signer, Validation, Verdict, import_container,
     import_document,
 };
@@ -58,6 +58,11 @@ enum What {
         /// Where it is written; without it, in the same place
         #[arg(long, value_name = "FILE")]
         to: Option<PathBuf>,
+        #[command(flatten)]
+        key: KeyOptions,
+    },
+    /// Print the chain and the address of the wallet of a key; needs no store
+    Wallet {
         #[command(flatten)]
         key: KeyOptions,
     },
@@ -118,12 +123,11 @@ impl Saga {
             What::Export(export) => export.run(context),
             What::Validate { file } => validate(&file, context),
             What::Redact(redact) => redact.run(context),
-            What::Sign { file, to, key } => {
-                let signer = key.signer(&mut context.output)?;
-                let mut document = Document::read(&file)?;
-                document.sign(&signer)?;
-                write(&document, to.as_deref().unwrap_or(&file))?;
-                context.output.line(&format!("signed by {}", signer.wallet()))
+            What::Sign { file, to, key } => sign(&file, to.as_deref(), &key, context),
+            What::Wallet { key } => {
+                let wallet = key.signer(&mut context.output)?.wallet().clone();
+                let answer = json!({ "chain": wallet.chain(), "address": wallet.address() });
+                context.output.answer(&answer, |output| output.line(&wallet.to_string()))
             }
             What::Consent(consent) => consent.run(context),
             What::Agree(agree) => agree.run(context),
@@ -168,7 +172,7 @@ fn tell_import(report: &ImportReport, output: &mut Output<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The word that something has in JSON; of one that says why, the JSON.
+/// The word that something has in JSON.
 fn word(of: &impl Serialize) -> String {
     match serde_json::to_value(of).unwrap_or_default() {
         Value::String(word) => word,
@@ -213,9 +217,17 @@ fn tell_validation(
     container: Option<&ContainerVerdict>,
     output: &mut Output<'_>,
 ) -> Result<()> {
-    output.line(&format!("{}; signature: {}", word(&found.verdict), word(&found.signature)))?;
-    if let Some(container) = container {
-        output.line(&format!("container: {}", word(container)))?;
+    let form = word(&found.verdict);
+    output.line(&match &found.signature {
+        SignatureVerdict::Invalid(why) => format!("form {form}; signature INVALID: {why}"),
+        signature => format!("{form}; signature: {}", word(signature)),
+    })?;
+    match container {
+        None => {}
+        Some(ContainerVerdict::Invalid(why)) => {
+            output.line(&format!("container: signature INVALID: {why}"))?;
+        }
+        Some(container) => output.line(&format!("container: {}", word(container)))?,
     }
     for finding in &found.findings {
         output.line(&format!(
@@ -229,6 +241,23 @@ fn tell_validation(
         output.line(&format!("  and {} more", found.more_findings))?;
     }
     Ok(())
+}
+
+fn sign(file: &Path, to: Option<&Path>, key: &KeyOptions, context: &mut Context<'_>) -> Result<()> {
+    let signer = key.signer(&mut context.output)?;
+    let mut document = Document::read(file)?;
+    document.sign(&signer)?;
+    let to = to.unwrap_or(file);
+    write(&document, to)?;
+    let found = document.validate(SystemClock.now());
+    if found.verdict == Verdict::Invalid
+        && let Some(Finding { path, message, .. }) = found.findings.first()
+    {
+        context.output.note(&format!(
+            "warning: it is signed, and its form is invalid: {path}: {message}; `grain saga validate` lists all"
+        ));
+    }
+    context.output.line(&format!("signed by {}", signer.wallet()))
 }
 
 impl Redact {

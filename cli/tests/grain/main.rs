@@ -40,6 +40,7 @@ mod maintain;
 #[cfg(test)]
 mod marks;
 mod neighbours;
+#[cfg(test)]
 mod neighbours_saga;
 #[cfg(test)]
 mod paths;

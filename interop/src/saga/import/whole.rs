@@ -30,10 +30,12 @@ pub(super) fn check(store: &AgentStore<'_>, document: &Document) -> Result<()> {
             redaction.check_layer(store, layer, value)?;
         }
     }
-    let unknown = document.unknown_members();
-    let is_poorer = |old: &Value| redaction.lacks("document", old, &Value::Object(unknown.clone()));
+    let unknown = Value::Object(document.unknown_members());
+    if unknown.as_object().is_none_or(serde_json::Map::is_empty) {
+        return Ok(());
+    }
     match stored(store, &MEMBERS, document.id())? {
-        Some(old) if !unknown.is_empty() && is_poorer(&old) => Err(poorer("members")),
+        Some(old) if redaction.lacks("document", &old, &unknown) => Err(poorer("members")),
         _ => Ok(()),
     }
 }

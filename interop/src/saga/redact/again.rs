@@ -6,15 +6,21 @@ use crate::error::{Error, Result};
 use crate::saga::classify::ItemType;
 use crate::saga::document::Document;
 use crate::saga::manifest::ManifestEntry;
+use crate::saga::wallet::Wallet;
 
 /// The redaction manifest that a document has.
 pub(super) struct Earlier {
     manifest: Option<Value>,
+    /// The address of who signed it, if the signature is valid.
+    signer: Option<String>,
 }
 
 impl Earlier {
     pub(super) fn of(document: &Document) -> Self {
-        Self { manifest: document.get("redactionManifest").cloned() }
+        Self {
+            manifest: document.get("redactionManifest").cloned(),
+            signer: document.verify_manifest().ok().flatten(),
+        }
     }
 
     pub(super) fn is_there(&self) -> bool {
@@ -23,6 +29,11 @@ impl Earlier {
 
     pub(super) fn is_signed(&self) -> bool {
         self.manifest.as_ref().is_some_and(|it| it.get("orgSignature").is_some())
+    }
+
+    /// Returns `true` if a wallet signed it, and the signature is valid.
+    pub(super) fn is_signed_by(&self, wallet: &Wallet) -> bool {
+        self.signer.as_deref().is_some_and(|address| wallet.is_address(address))
     }
 
     fn entries(&self) -> impl Iterator<Item = &Value> {

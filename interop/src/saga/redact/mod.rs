@@ -49,8 +49,8 @@ impl Document {
     /// manifest. Redact before you encrypt, and encrypt before you sign.
     ///
     /// What was redacted before is not redacted again. If nothing else is, the document stays as it is, with its
-    /// manifest and the signature of that; but a manifest that nobody signed is signed, if there is a signer. If more is
-    /// redacted, the new manifest lists both.
+    /// manifest and the signature of that; but a signer that is not who signed it signs a new one. If more is redacted,
+    /// or another signs, the new manifest lists both.
     ///
     /// What is encrypted cannot be redacted within: it is left as it is if it would stay, and else taken out as a
     /// whole. So are layers and members that are not known, unless it was decided of them by their paths
@@ -92,7 +92,8 @@ impl Document {
             let message = "more would be redacted, and the manifest is signed by an organization";
             return Err(bad_key(message).with_hint(AGAIN_HINT).in_entry("redactionManifest"));
         }
-        if earlier.is_there() && !is_new && (earlier.is_signed() || signer.is_none()) {
+        let stays = signer.is_none_or(|signer| earlier.is_signed_by(signer.wallet()));
+        if earlier.is_there() && !is_new && stays {
             return Ok(manifest);
         }
         redacted.set_manifest(&manifest, &earlier, signer)?;

@@ -47,6 +47,8 @@ mod maintain;
 mod marks;
 mod neighbours;
 #[cfg(test)]
+mod neighbours_saga;
+#[cfg(test)]
 mod paths;
 #[cfg(test)]
 mod piped;

@@ -2,26 +2,11 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::kit::{Place, belief};
 
 const AGENT: &str = "0a1b2c3d-0000-4000-8000-00000000000a";
-
-/// A document of an agent, without a signature.
-fn document() -> Value {
-    json!({
-        "$schema": "https://saga-standard.dev/schema/v1", "sagaVersion": "1.0", "documentId": "saga_test0001",
-        "exportedAt": "2026-03-20T10:00:00Z", "exportType": "profile", "layers": {
-            "identity": {
-                "handle": "aria-chen", "walletAddress": "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A",
-                "chain": "eip155:8453", "createdAt": "2026-01-15T08:00:00Z",
-            },
-            "persona": { "name": "Aria" },
-            "skills": { "selfReported": [{ "name": "rust" }] },
-        },
-    })
-}
 
 #[test]
 fn an_auditor_verifies_decisions_with_one_command() {
@@ -140,108 +125,4 @@ fn an_older_dump_comes_in_when_it_is_asked_for() {
     let mut asked = params;
     asked["allow_older"] = json!(true);
     assert_eq!(rpc.result("migrate", &asked)["changed"], 1);
-}
-
-#[test]
-fn a_profile_is_signed_taken_in_and_redacted() {
-    let place = Place::with_store();
-    fs::write(place.path().join("key"), [0x11; 32]).unwrap();
-    fs::write(place.path().join("aria.json"), document().to_string()).unwrap();
-    let key = ["--chain", "eip155:8453", "--key-seed", "key"];
-    assert_eq!(place.grain(&["saga", "validate", "aria.json"]).code, 1);
-    assert_eq!(place.grain(&["saga", "import", "aria.json"]).code, 1);
-    place.grain(&[&["saga", "sign", "aria.json", "--to", "signed.json"][..], &key].concat()).done();
-    place.grain(&["saga", "validate", "signed.json"]).done();
-    let report = place.grain(&["--json", "saga", "import", "signed.json"]).done().json();
-    assert_eq!(report["signature"], "verified");
-
-    let secret = r#"{"keyName": "ci", "keyValue": "quite-secret"}"#;
-    let add = [&["saga", "vault", "add", "api-key", "ci"][..], &key].concat();
-    let id = place.feed(&add, secret).done();
-    let id = String::from_utf8(id.out).unwrap();
-    let open = [&["saga", "vault", "open", id.trim()][..], &key].concat();
-    assert!(String::from_utf8_lossy(&place.grain(&open).done().out).contains("quite-secret"));
-
-    place.grain(&[&["saga", "export", "aria.saga"][..], &key].concat()).done();
-    place.grain(&["saga", "validate", "aria.saga"]).done();
-    let redact = ["saga", "redact", "signed.json", "--to", "red.json", "--organization", "acme"];
-    place.grain(&[&redact[..], &key].concat()).done();
-    place.grain(&["saga", "validate", "red.json"]).done();
-    let changed =
-        fs::read_to_string(place.path().join("signed.json")).unwrap().replace("Aria", "Arla");
-    fs::write(place.path().join("signed.json"), changed).unwrap();
-    let refused = place.grain(&["saga", "import", "signed.json"]);
-    assert!(refused.code == 1 && refused.err.contains("ERR_SIGNATURE"), "{}", refused.err);
-}
-
-#[test]
-fn an_agent_is_transferred_with_the_consent_of_those_who_must() {
-    let place = Place::with_store();
-    let file = |name: &str| place.path().join(name);
-    let mut value = document();
-    value["exportType"] = json!("full");
-    fs::write(file("aria.json"), value.to_string()).unwrap();
-    let keys = [("agent", 0x11), ("acme", 0x12)];
-    let key = |name: &str| {
-        let seed = file(name).to_str().unwrap().to_owned();
-        ["--chain", "eip155:8453", "--key-seed"].map(str::to_owned).into_iter().chain([seed])
-    };
-    for (name, byte) in keys {
-        fs::write(file(name), [byte; 32]).unwrap();
-    }
-    let run = |words: &[&str], name: &str| {
-        let words: Vec<_> = words.iter().map(|it| (*it).to_owned()).chain(key(name)).collect();
-        place.grain(&words.iter().map(String::as_str).collect::<Vec<_>>())
-    };
-    run(&["saga", "sign", "aria.json"], "agent").done();
-    place.grain(&["saga", "import", "aria.json"]).done();
-    let scope = ["--layer", "identity", "--layer", "persona", "--layer", "skills"];
-    let consent = ["saga", "consent", "transfer", "--for", "a move"];
-    let record = run(&[&consent[..], &scope].concat(), "agent").done();
-    fs::write(file("consent.json"), record.out).unwrap();
-    let export = [
-        "--json",
-        "saga",
-        "export",
-        "out.json",
-        "--type",
-        "transfer",
-        "--across",
-        "--consent",
-        "consent.json",
-        "--organization",
-        "company_a",
-        "--plain-long-term",
-        "--organization-chain",
-        "eip155:8453",
-        "--organization-key",
-        "org",
-        "--document-id",
-        "saga_move1",
-    ];
-    fs::write(file("org"), [0x13; 32]).unwrap();
-    let refused = run(&export, "agent");
-    assert!(refused.code == 1 && refused.err.contains("who consents"), "{}", refused.err);
-    let at = "2026-03-20T10:00:00Z";
-    let agree = ["saga", "agree", "saga_move1", "https://acme.example", "--at", at];
-    let given = |name: &str| run(&[&["--json"][..], &agree].concat(), name).done().json();
-    let mut request = json!({
-        "kind": "voluntary", "destination": "https://acme.example", "at": at,
-        "consents": { "agent": given("agent") },
-    });
-    let transfer = [&export[..], &["--transfer", "transfer.json"]].concat();
-    fs::write(file("transfer.json"), request.to_string()).unwrap();
-    let refused = run(&transfer, "agent");
-    assert!(refused.code == 1 && refused.err.contains("destination"), "{}", refused.err);
-    request["consents"]["destination"] = given("acme");
-    fs::write(file("transfer.json"), request.to_string()).unwrap();
-    let report = run(&transfer, "agent").done().json();
-    assert_eq!(report["missing_consents"], json!(["source organization"]));
-    assert_eq!(report["document_id"], "saga_move1");
-    place.grain(&["saga", "validate", "out.json"]).done();
-    // It is newer than what came in first, which is not taken again unless that is asked for.
-    place.grain(&["saga", "import", "out.json"]).done();
-    let refused = place.grain(&["saga", "import", "aria.json"]);
-    assert!(refused.code == 1 && refused.err.contains("ERR_CONFLICT"), "{}", refused.err);
-    place.grain(&["saga", "import", "aria.json", "--allow-older"]).done();
 }

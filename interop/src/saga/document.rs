@@ -18,6 +18,11 @@ use crate::json;
 /// Most bytes of a [`Document`]; `ERR_LIMIT` beyond.
 pub const MAX_DOCUMENT_BYTES: usize = 16 << 20;
 
+/// How a ZIP archive begins.
+const ARCHIVE: &[u8] = b"PK\x03\x04";
+/// How to get a document where a container was given.
+const FROM_CONTAINER: &str = "take it out of the container: unzip -p FILE agent.saga.json > agent.json; or export a file that ends in .json";
+
 /// Memory that the values of a document take at most.
 const MAX_DOCUMENT_MEMORY: u64 = 256 << 20;
 
@@ -72,10 +77,15 @@ impl Document {
     /// Reads a document.
     ///
     /// # Errors
-    /// `ERR_LIMIT` beyond [`MAX_DOCUMENT_BYTES`]; `ERR_CORRUPT` if it is no JSON; `ERR_VERSION` for another major
+    /// `ERR_LIMIT` beyond [`MAX_DOCUMENT_BYTES`]; `ERR_CORRUPT` if it is no JSON, such as a container; `ERR_VERSION` for another major
     /// version; `ERR_SCHEMA` if it is no SAGA document, or has a number that its signature cannot bind: an integer that
     /// no double equals.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
+        if bytes.starts_with(ARCHIVE) {
+            let message =
+                "it is an archive, such as a container, and a document is asked for, which is JSON";
+            return Err(Error::corrupt(message).with_hint(FROM_CONTAINER));
+        }
         if bytes.len() > MAX_DOCUMENT_BYTES {
             return Err(Error::limit(format!("a document has {MAX_DOCUMENT_BYTES} bytes at most")));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use grainstore::{ContentAddress, EraseOptions, Session};
+use grainstore::{ContentAddress, EraseOptions, ErrorKind, Session};
 use serde_json::json;
 
 use super::document::at_path;
@@ -62,6 +62,31 @@ pub fn stored_vault(session: &Session, agent: &Wallet) -> Result<Option<Vault>> 
     let lookup = |kind: &'static super::map::Kind, id: &str| store.read(kind, id);
     let value = joined(Layer::Vault, skeleton, &stored.split(), lookup, |_, _| {})?;
     Vault::from_value(value).map(Some)
+}
+
+/// Returns the vault of an agent, which must have one.
+///
+/// ```
+/// use grainstore::prelude::*;
+/// use grainstore_interop::saga::{Wallet, vault_of};
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// let stranger = Wallet::new("eip155:8453", "0x19e7e376e7c213b7e7e7e46cc70a5dd086daff2a")?;
+/// assert_eq!(vault_of(&session, &stranger).unwrap_err().code(), "ERR_NOT_FOUND");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// `ERR_NOT_FOUND` if there is no vault of this wallet; those of [`stored_vault`].
+pub fn vault_of(session: &Session, agent: &Wallet) -> Result<Vault> {
+    stored_vault(session, agent)?.ok_or_else(|| {
+        let message = format!("there is no vault of this wallet: {agent}");
+        Error::new(ErrorKind::NotFound, message).with_hint(
+            "give chain and key of the wallet whose vault it is; adding an item makes one",
+        )
+    })
 }
 
 /// Stores the vault of an agent in the place of the one it has; an example is at [`stored_vault`]. Only what changed is

@@ -67,10 +67,23 @@ impl Manifest {
     pub fn to_value(&self, document_id: &str, signer: Option<&dyn Signer>) -> Result<Value> {
         let entries = serde_json::to_value(&self.entries)
             .map_err(|error| Error::corrupt(format!("the manifest cannot be written: {error}")))?;
+        self.value_with(&entries, document_id, signer)
+    }
+
+    /// The member of a document with these entries.
+    ///
+    /// # Errors
+    /// The errors of the signer.
+    pub(super) fn value_with(
+        &self,
+        entries: &Value,
+        document_id: &str,
+        signer: Option<&dyn Signer>,
+    ) -> Result<Value> {
         let applied_at = time::written(self.applied_at);
         let mut value = json!({
             "appliedAt": applied_at, "appliedBy": self.applied_by, "reason": self.reason,
-            "summary": summary_of(&entries), "entries": entries,
+            "summary": summary_of(entries), "entries": entries,
         });
         if let Some(signer) = signer {
             let sig = signer.sign(json::canonical(&value)?.as_bytes())?;

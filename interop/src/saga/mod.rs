@@ -73,7 +73,7 @@ pub use export::{
 pub use finding::{Finding, Level};
 pub use freeze::{TransferStatus, freeze, transfer_status, unfreeze};
 pub use import::{ImportOptions, ImportReport, import_container, import_document};
-pub use keep_vault::{OldVersions, store_vault, stored_vault};
+pub use keep_vault::{OldVersions, store_vault, stored_vault, vault_of};
 pub use kinds::{ExportType, Layer};
 pub use manifest::{Manifest, ManifestEntry, RedactionAction};
 pub use redact::{ClassifiedItem, REDACTED_TEXT, RedactOptions};
@@ -82,6 +82,8 @@ pub use signature::SignatureVerdict;
 pub use store::Counts;
 pub use transfer_consent::{TransferConsents, TransferKind, transfer_consent};
 pub use validate::{Validation, Verdict};
-pub use vault::{Grant, LostWrap, NewItem, Permission, Secrets, Vault, VaultKey, VaultType};
+pub use vault::{
+    Grant, LostWrap, NewItem, Permission, Secrets, ShownItem, Vault, VaultKey, VaultType,
+};
 pub use wallet::Wallet;
 pub use withdraw::withdraw_consent;

@@ -3,12 +3,12 @@
 use grainstore::EpochMs;
 use grainstore_interop::archive::Limits;
 use grainstore_interop::saga::{
-    Classification, Container, DisputeDecision, ExitKind, ExitOptions, FinalizeOptions, ItemType,
-    Signer, begin_exit, cancel_exit, dispute, erase_agent, exit_preview, finalize_exit, freeze,
-    resolve_dispute,
+    Classification, Container, DisputeDecision, Document, ExitKind, ExitOptions, FinalizeOptions,
+    ImportOptions, ItemType, Signer, begin_exit, cancel_exit, dispute, erase_agent, exit_preview,
+    finalize_exit, freeze, import_document, resolve_dispute,
 };
 
-use crate::export::{Setup, recipient};
+use crate::export::{Setup, open, recipient, redact};
 use crate::support::*;
 
 #[test]
@@ -106,4 +106,28 @@ fn an_erasure_keeps_the_disputes_that_are_not_decided() {
     resolve_dispute(session, &agent, ItemType::Task, "task_1", DisputeDecision::Reject).unwrap();
     assert!(erase_agent(session, &agent, "the agent asked", None).unwrap().kept.is_empty());
     assert_eq!(cancel_exit(session, &agent).unwrap_err().code(), "ERR_NOT_FOUND");
+}
+
+#[test]
+fn an_exit_of_an_agent_that_was_redacted_elsewhere_is_shown_with_what_is_new() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _) = open(dir.path());
+    let mut document = Document::from_value(envelope("full", full_layers())).unwrap();
+    document.redact(&redact(), Some(&other_evm())).unwrap();
+    document.sign(&evm()).unwrap();
+    let mut value = document.to_value();
+    let tasks = value["layers"]["taskHistory"]["recentTasks"].as_array_mut().unwrap();
+    tasks.push(serde_json::json!({"taskId": "task_9", "status": "failed", "title": "new"}));
+    import_document(&session, &signed(value, &evm()), &ImportOptions::default()).unwrap();
+    let options = ExitOptions {
+        kind: ExitKind::Voluntary,
+        organization: "company_acme".into(),
+        window_hours: None,
+        classifications: Default::default(),
+    };
+    let preview = begin_exit(&session, evm().wallet(), &options).unwrap();
+    let ids: Vec<_> = preview.manifest.entries.iter().map(|entry| entry.id.as_str()).collect();
+    assert_eq!(ids, ["task_9"]);
+    let listed = preview.document.get("redactionManifest").unwrap()["entries"].to_string();
+    assert!(listed.contains("task_1") && listed.contains("task_9"));
 }

@@ -1,6 +1,6 @@
 //! What is older does not take the place of what is newer, and what was erased does not come back.
 
-use crate::export::{Setup, consent, open};
+use crate::export::{Setup, consent, open, redact};
 use crate::support::*;
 use grainstore::EpochMs;
 use grainstore::prelude::*;
@@ -33,6 +33,116 @@ fn an_older_document_is_refused_after_a_newer_one_unless_it_is_asked_for() {
     let asked = ImportOptions { allow_older: true, ..ImportOptions::default() };
     import_document(&session, &older, &asked).unwrap();
     assert_eq!(stored_document(&session, evm().wallet()).unwrap().unwrap(), older);
+}
+
+/// A document with an artifact whose reference alone is whole, and what a redaction left of it.
+fn whole_and_redacted(
+    organization: &str,
+    decided: &[(ItemType, &str, Classification)],
+) -> (Document, Document) {
+    let mut value = envelope("full", full_layers());
+    value["layers"]["taskHistory"]["artifacts"][0]["name"] = json!("[redacted] before");
+    let whole = signed(value, &evm());
+    let mut redacted = whole.clone();
+    let mut how = redact();
+    how.organization = organization.to_owned();
+    for (item_type, id, class) in decided {
+        how.classifications.set(*item_type, *id, *class);
+    }
+    redacted.redact(&how, Some(&other_evm())).unwrap();
+    redacted.sign(&evm()).unwrap();
+    (whole, redacted)
+}
+
+/// Decides that all is the agent's, but for these.
+fn all_but(
+    but: &[(ItemType, &'static str, Classification)],
+) -> Vec<(ItemType, &'static str, Classification)> {
+    let (whole, _) = whole_and_redacted("company_flowstate", &[]);
+    let of_agent = |it: grainstore_interop::saga::ClassifiedItem| {
+        let id: &'static str = it.id.leak();
+        (it.item_type, id, Classification::AgentPortable)
+    };
+    let mut all: Vec<_> = whole.classified(&Default::default()).into_iter().map(of_agent).collect();
+    all.push((ItemType::Relationship, "relationships", Classification::AgentPortable));
+    all.extend(but);
+    all
+}
+
+#[test]
+fn a_redacted_document_does_not_replace_what_is_whole_unless_it_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _) = open(dir.path());
+    let (whole, redacted) = whole_and_redacted("company_flowstate", &[]);
+    import_document(&session, &whole, &ImportOptions::default()).unwrap();
+    let grains = session.store().stats().unwrap().grains;
+    let refused = import_document(&session, &redacted, &ImportOptions::default()).unwrap_err();
+    assert_eq!(refused.code(), "ERR_CONFLICT", "{refused}");
+    assert!(refused.to_string().contains("redacted"), "{refused}");
+    assert_eq!(session.store().stats().unwrap().grains, grains);
+    assert_eq!(stored_document(&session, evm().wallet()).unwrap().unwrap(), whole);
+    let asked = ImportOptions { allow_older: true, ..ImportOptions::default() };
+    import_document(&session, &redacted, &asked).unwrap();
+    assert_eq!(stored_document(&session, evm().wallet()).unwrap().unwrap(), redacted);
+    // What was redacted replaces what was redacted, and the whole replaces it.
+    import_document(&session, &redacted, &ImportOptions::default()).unwrap();
+    import_document(&session, &whole, &ImportOptions::default()).unwrap();
+    // Elsewhere, where nothing is, it is taken.
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _) = open(dir.path());
+    import_document(&session, &redacted, &ImportOptions::default()).unwrap();
+    import_document(&session, &redacted, &ImportOptions::default()).unwrap();
+}
+
+#[test]
+fn every_kind_of_redaction_is_told_from_the_whole() {
+    use Classification::{OrgConfidential, OrgInternal};
+    let (prompt, memory) = (ItemType::SystemPrompt, ItemType::MemoryLayer);
+    let cases = [
+        (ItemType::Task, "task_1", OrgInternal),
+        (ItemType::Task, "task_1", OrgConfidential),
+        (ItemType::EpisodicEvent, "evt_1", OrgInternal),
+        (ItemType::EpisodicEvent, "evt_1", OrgConfidential),
+        (ItemType::Artifact, "artifact_1", OrgInternal),
+        (ItemType::Artifact, "artifact_1", OrgConfidential),
+        (memory, "memory.shortTerm", OrgInternal),
+        (memory, "memory.shortTerm", OrgConfidential),
+        (prompt, "cognitive.systemPrompt", OrgInternal),
+        (prompt, "cognitive.systemPrompt", OrgConfidential),
+        (ItemType::Relationship, "relationships", OrgInternal),
+        (ItemType::Relationship, "relationships", OrgConfidential),
+    ];
+    let taken = |(whole, redacted): (Document, Document)| {
+        let dir = tempfile::tempdir().unwrap();
+        let (session, _) = open(dir.path());
+        import_document(&session, &whole, &ImportOptions::default()).unwrap();
+        import_document(&session, &redacted, &ImportOptions::default())
+            .map_or_else(|error| error.code(), |_| "")
+    };
+    for case in cases {
+        let documents = whole_and_redacted("nobody", &all_but(&[case]));
+        assert_eq!(taken(documents), "ERR_CONFLICT", "{case:?}");
+    }
+    // The counts of an organization, and nothing.
+    assert_eq!(taken(whole_and_redacted("company_flowstate", &all_but(&[]))), "ERR_CONFLICT");
+    assert_eq!(taken(whole_and_redacted("nobody", &all_but(&[]))), "");
+}
+
+#[test]
+fn a_redacted_document_that_replaces_nothing_whole_is_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _) = open(dir.path());
+    let (whole, redacted) = whole_and_redacted("company_flowstate", &[]);
+    let mut value = whole.to_value();
+    let layers = value["layers"].as_object_mut().unwrap();
+    layers.retain(|name, _| ["identity", "persona", "skills"].contains(&name.as_str()));
+    import_document(&session, &signed(value, &evm()), &ImportOptions::default()).unwrap();
+    import_document(&session, &redacted, &ImportOptions::default()).unwrap();
+    // A change that is none of the redaction's goes on being one.
+    let mut value = redacted.to_value();
+    value["layers"]["persona"]["name"] = json!("another");
+    value["layers"]["taskHistory"]["recentTasks"][0]["status"] = json!("failed");
+    import_document(&session, &signed(value, &evm()), &ImportOptions::default()).unwrap();
 }
 
 fn note(text: &str) -> NewItem {

@@ -96,6 +96,70 @@ fn a_redacted_document_is_valid_and_its_manifest_agrees() {
 }
 
 #[test]
+fn a_redaction_again_changes_nothing_and_keeps_the_signature_of_the_organization() {
+    let whole = redacted(&options());
+    for signer in [None, Some(&other_evm() as &dyn Signer)] {
+        let mut again = whole.clone();
+        let manifest = again.redact(&options(), signer).unwrap();
+        assert_eq!(manifest.entries, []);
+        assert_eq!(again, whole);
+    }
+    // Another organization signs what it passes on, and leaves nothing out.
+    let mut passed_on = whole.clone();
+    passed_on.redact(&options(), Some(&solana())).unwrap();
+    assert_eq!(passed_on.verify_manifest().unwrap().unwrap(), SOLANA_ADDRESS);
+    let manifest = |of: &Document| of.get("redactionManifest").unwrap()["entries"].clone();
+    assert_eq!(manifest(&passed_on), manifest(&whole));
+    // A manifest that nobody signed is signed, and lists what it did.
+    let mut value = whole.to_value();
+    value["redactionManifest"].as_object_mut().unwrap().remove("orgSignature");
+    let mut unsigned = Document::from_value(value.clone()).unwrap();
+    unsigned.redact(&options(), None).unwrap();
+    assert_eq!(unsigned.to_value(), value);
+    unsigned.redact(&options(), Some(&other_evm())).unwrap();
+    assert_eq!(unsigned.verify_manifest().unwrap().unwrap(), other_evm().wallet().address());
+    assert_eq!(unsigned.to_value(), {
+        let mut value = whole.to_value();
+        value["redactionManifest"]["orgSignature"] =
+            unsigned.get("redactionManifest").unwrap()["orgSignature"].clone();
+        value
+    });
+}
+
+#[test]
+fn more_is_redacted_beside_what_a_signed_manifest_lists_with_a_key_alone() {
+    let first = redacted(&options());
+    let mut value = first.to_value();
+    value["layers"]["taskHistory"]["recentTasks"][0]["summary"] = json!("new words");
+    value["layers"]["taskHistory"]["recentTasks"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"taskId": "task_9", "status": "failed", "title": "new"}));
+    let before = Document::from_value(value).unwrap();
+    let mut again = before.clone();
+    let refused = again.redact(&options(), None).unwrap_err();
+    assert_eq!((refused.code(), refused.entry()), ("ERR_KEY", Some("redactionManifest")));
+    assert_eq!(again, before);
+    let manifest = again.redact(&options(), Some(&other_evm())).unwrap();
+    let ids: Vec<_> = manifest.entries.iter().map(|entry| entry.id.as_str()).collect();
+    assert_eq!(ids, ["task_1", "task_9"]);
+    again.sign(&evm()).unwrap();
+    let validation = again.validate(NOW);
+    assert_eq!(validation.of_level(Level::Error).count(), 0, "{:#?}", validation.findings);
+    assert!(again.verify_manifest().is_ok());
+    let entries = |document: &Document| {
+        let manifest = document.get("redactionManifest").unwrap();
+        manifest["entries"].as_array().unwrap().clone()
+    };
+    assert_eq!(entries(&again).len(), entries(&first).len() + 1);
+    let task_1 = entries(&again).into_iter().find(|entry| entry["id"] == "task_1").unwrap();
+    assert_eq!(task_1["fieldsAffected"], json!(["title", "summary", "organizationId"]));
+    let fields = &again.get("privacy").unwrap()["redactedFields"];
+    let is_it = |path: &&Value| *path == "taskHistory.recentTasks[0].title";
+    assert_eq!(fields.as_array().unwrap().iter().filter(is_it).count(), 1);
+}
+
+#[test]
 fn a_changed_manifest_is_refused() {
     let document = redacted(&options()).to_value();
     let changes: [(&str, Value, &str); 4] = [

@@ -260,7 +260,7 @@ pub(crate) fn saga_sign(given: Sign<'_>) -> Result<DocumentAnswer> {
     Ok(DocumentAnswer { document: document.to_value() })
 }
 
-/// Takes out of a document what is an organization's, and signs what is left. Needs no store.
+/// Redacts a document, all but what is classified as public or the agent's own, and signs what is left. Needs no store.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Redact<'p> {

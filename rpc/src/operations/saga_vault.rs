@@ -2,8 +2,8 @@
 
 use grainstore::{EpochMs, Session};
 use grainstore_interop::saga::{
-    BoxPublicKey, Grant, LostWrap, NewItem, OldVersions, Secrets, Signer, Vault, VaultKey,
-    store_vault, stored_vault,
+    BoxPublicKey, Grant, LostWrap, NewItem, OldVersions, Secrets, ShownItem, Signer, Vault,
+    VaultKey, store_vault, stored_vault, vault_of,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -59,6 +59,9 @@ enum Action<'p> {
 pub(crate) struct VaultAnswer {
     version: u64,
     items: Vec<String>,
+    /// What the vault shows of its items, where they are listed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    shown: Vec<ShownItem>,
     /// The item that was added.
     #[serde(skip_serializing_if = "Option::is_none")]
     added: Option<String>,
@@ -73,8 +76,12 @@ pub(crate) struct VaultAnswer {
 pub(crate) fn saga_vault(given: VaultCall<'_>, session: &Session) -> Result<VaultAnswer> {
     let agent = given.wallet.signer()?.wallet().clone();
     let key = VaultKey::from_wallet_key(*given.wallet.secret()?);
-    let stored = stored_vault(session, &agent)?;
-    let mut vault = stored.map_or_else(|| Vault::create(session.now()), Ok)?;
+    let mut vault = match given.action {
+        Action::Add { .. } => {
+            stored_vault(session, &agent)?.map_or_else(|| Vault::create(session.now()), Ok)?
+        }
+        _ => vault_of(session, &agent)?,
+    };
     let before = vault.clone();
     let mut answer = act(given.action, &mut vault, &key, (session.now(), agent.address()))?;
     if vault != before {
@@ -93,14 +100,14 @@ fn act(
 ) -> Result<VaultAnswer> {
     let mut answer = VaultAnswer::default();
     match action {
-        Action::List {} => {}
+        Action::List {} => answer.shown = vault.shown_items().collect(),
         Action::Add { item_type, name, fields } => {
             let secrets = Secrets::from_json(fields.get())?;
             let item = NewItem::new(item_type.parse()?, name, secrets);
             answer.added = Some(vault.add(item, key, now)?);
         }
         Action::Open { item } => {
-            let secrets = vault.open(&item, key)?;
+            let secrets = vault.open(&vault.id_of(&item)?, key)?;
             let text = Zeroizing::new(secrets.as_json().to_owned());
             let fields = serde_json::from_str(&text);
             answer.fields = Some(fields.map_err(|_| Error::arguments("the fields are no JSON"))?);

@@ -58,7 +58,8 @@ pub(super) struct Export {
     /// The X25519 key of a recipient, base64; may be given several times
     #[arg(long = "recipient", value_name = "KEY")]
     recipients: Vec<BoxPublicKey>,
-    /// Redact what is of this organization
+    /// Redact it, by this organization: all that is not classified public or agent-portable, whichever organization it is
+    /// of
     #[arg(long, value_name = "ID")]
     organization: Option<String>,
     /// Why it is redacted

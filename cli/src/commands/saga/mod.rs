@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use grainstore::{Clock, SystemClock};
 use grainstore_interop::archive::{Limits, NewFile};
 use grainstore_interop::saga::{
-    Classifications, Container, ContainerVerdict, Document, ImportOptions, ImportReport,
+    Classifications, Container, ContainerVerdict, Document, Finding, ImportOptions, ImportReport,
     RedactOptions, SignatureVerdict, Signer, Validation, Verdict, import_container,
     import_document,
 };
@@ -48,7 +48,8 @@ enum What {
         /// The file
         file: PathBuf,
     },
-    /// Take out of a document what is an organization's, with a manifest, and sign what is left
+    /// Replace or take out of a document all that is not classified public or agent-portable, with a manifest, and sign
+    /// what is left
     Redact(Redact),
     /// Sign a document by the wallet of its identity, in the place of any signature it has
     Sign {
@@ -57,6 +58,11 @@ enum What {
         /// Where it is written; without it, in the same place
         #[arg(long, value_name = "FILE")]
         to: Option<PathBuf>,
+        #[command(flatten)]
+        key: KeyOptions,
+    },
+    /// Print the chain and the address of the wallet of a key; needs no store
+    Wallet {
         #[command(flatten)]
         key: KeyOptions,
     },
@@ -81,7 +87,8 @@ struct Import {
     /// Take a container whose signature cannot be told to be over its content
     #[arg(long)]
     allow_integrity_only: bool,
-    /// Take a document, or a vault in it, that is older than what was taken in last: to go back to it
+    /// Take a document, or a vault in it, that is older than what was taken in last: to go back to it. Also takes one
+    /// that was redacted, in the place of what is whole in the store
     #[arg(long)]
     allow_older: bool,
     /// Whom its consent is given to
@@ -96,7 +103,8 @@ struct Redact {
     /// Where what is left is written
     #[arg(long, value_name = "FILE")]
     to: PathBuf,
-    /// The organization that takes out what is its own
+    /// The organization that redacts, for the manifest; its name goes out of the counts of tasks. All is redacted that is
+    /// not classified public or agent-portable, whichever organization it is of
     #[arg(long, value_name = "ID")]
     organization: String,
     /// Why
@@ -115,12 +123,11 @@ impl Saga {
             What::Export(export) => export.run(context),
             What::Validate { file } => validate(&file, context),
             What::Redact(redact) => redact.run(context),
-            What::Sign { file, to, key } => {
-                let signer = key.signer(&mut context.output)?;
-                let mut document = Document::read(&file)?;
-                document.sign(&signer)?;
-                write(&document, to.as_deref().unwrap_or(&file))?;
-                context.output.line(&format!("signed by {}", signer.wallet()))
+            What::Sign { file, to, key } => sign(&file, to.as_deref(), &key, context),
+            What::Wallet { key } => {
+                let wallet = key.signer(&mut context.output)?.wallet().clone();
+                let answer = json!({ "chain": wallet.chain(), "address": wallet.address() });
+                context.output.answer(&answer, |output| output.line(&wallet.to_string()))
             }
             What::Consent(consent) => consent.run(context),
             What::Agree(agree) => agree.run(context),
@@ -165,7 +172,7 @@ fn tell_import(report: &ImportReport, output: &mut Output<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The word that something has in JSON; of one that says why, the JSON.
+/// The word that something has in JSON.
 fn word(of: &impl Serialize) -> String {
     match serde_json::to_value(of).unwrap_or_default() {
         Value::String(word) => word,
@@ -210,9 +217,17 @@ fn tell_validation(
     container: Option<&ContainerVerdict>,
     output: &mut Output<'_>,
 ) -> Result<()> {
-    output.line(&format!("{}; signature: {}", word(&found.verdict), word(&found.signature)))?;
-    if let Some(container) = container {
-        output.line(&format!("container: {}", word(container)))?;
+    let form = word(&found.verdict);
+    output.line(&match &found.signature {
+        SignatureVerdict::Invalid(why) => format!("form {form}; signature INVALID: {why}"),
+        signature => format!("{form}; signature: {}", word(signature)),
+    })?;
+    match container {
+        None => {}
+        Some(ContainerVerdict::Invalid(why)) => {
+            output.line(&format!("container: signature INVALID: {why}"))?;
+        }
+        Some(container) => output.line(&format!("container: {}", word(container)))?,
     }
     for finding in &found.findings {
         output.line(&format!(
@@ -226,6 +241,23 @@ fn tell_validation(
         output.line(&format!("  and {} more", found.more_findings))?;
     }
     Ok(())
+}
+
+fn sign(file: &Path, to: Option<&Path>, key: &KeyOptions, context: &mut Context<'_>) -> Result<()> {
+    let signer = key.signer(&mut context.output)?;
+    let mut document = Document::read(file)?;
+    document.sign(&signer)?;
+    let to = to.unwrap_or(file);
+    write(&document, to)?;
+    let found = document.validate(SystemClock.now());
+    if found.verdict == Verdict::Invalid
+        && let Some(Finding { path, message, .. }) = found.findings.first()
+    {
+        context.output.note(&format!(
+            "warning: it is signed, and its form is invalid: {path}: {message}; `grain saga validate` lists all"
+        ));
+    }
+    context.output.line(&format!("signed by {}", signer.wallet()))
 }
 
 impl Redact {

@@ -3,8 +3,8 @@
 use clap::{Args, Subcommand};
 use grainstore::{EpochMs, Session};
 use grainstore_interop::saga::{
-    BoxPublicKey, Grant, LostWrap, NewItem, OldVersions, Permission, Secrets, Signer, Vault,
-    VaultKey, VaultType, Wallet, store_vault, stored_vault,
+    BoxPublicKey, Grant, LostWrap, NewItem, OldVersions, Permission, Secrets, ShownItem, Signer,
+    Vault, VaultKey, VaultType, Wallet, store_vault, stored_vault, vault_of,
 };
 use serde_json::json;
 use zeroize::Zeroizing;
@@ -35,7 +35,7 @@ struct Item {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// List the items; needs the key to know whose vault it is
+    /// List the items, with their types and names, which are not encrypted; needs the key to know whose vault it is
     List {
         #[command(flatten)]
         key: KeyOptions,
@@ -53,7 +53,12 @@ enum What {
         key: KeyOptions,
     },
     /// Print the fields of an item, decrypted
-    Open(Item),
+    Open {
+        /// The item, by its id, or by its name if no other has it
+        item: String,
+        #[command(flatten)]
+        key: KeyOptions,
+    },
     /// Take an item out
     Remove(Item),
     /// Share items with somebody
@@ -97,12 +102,27 @@ struct Opened {
 }
 
 impl Opened {
+    /// The vault that the wallet has.
     fn of(key: &KeyOptions, context: &mut Context<'_>) -> Result<Self> {
+        Self::with(key, context, vault_of)
+    }
+
+    /// The vault that the wallet has, or a new one.
+    fn of_or_new(key: &KeyOptions, context: &mut Context<'_>) -> Result<Self> {
+        Self::with(key, context, |session, agent| {
+            stored_vault(session, agent)?.map_or_else(|| Vault::create(session.now()), Ok)
+        })
+    }
+
+    fn with(
+        key: &KeyOptions,
+        context: &mut Context<'_>,
+        vault: impl FnOnce(&Session, &Wallet) -> grainstore_interop::Result<Vault>,
+    ) -> Result<Self> {
         let session = context.session()?;
         let agent = key.signer(&mut context.output)?.wallet().clone();
         let key = key.vault_key(&mut context.output)?;
-        let stored = stored_vault(&session, &agent)?;
-        let vault = stored.map_or_else(|| Vault::create(session.now()), Ok)?;
+        let vault = vault(&session, &agent)?;
         Ok(Self { session, agent, key, vault })
     }
 
@@ -117,23 +137,31 @@ impl VaultCommand {
         match self.what {
             What::List { key } => {
                 let opened = Opened::of(&key, context)?;
-                let ids: Vec<_> = opened.vault.item_ids().collect();
-                let version = opened.vault.version();
-                context.output.answer(&json!({ "version": version, "items": ids }), |output| {
-                    ids.iter().try_for_each(|id| output.line(id))
+                let shown: Vec<_> = opened.vault.shown_items().collect();
+                let ids: Vec<_> = shown.iter().map(|item| &item.id).collect();
+                let answer =
+                    json!({ "version": opened.vault.version(), "items": ids, "shown": shown });
+                context.output.answer(&answer, |output| {
+                    shown.iter().try_for_each(|ShownItem { id, item_type, name, .. }| {
+                        output.line(&format!(
+                            "{id}  {item_type:<11}  {}",
+                            name.as_deref().unwrap_or("-")
+                        ))
+                    })
                 })
             }
             What::Add { item_type, name, fields, key } => {
                 let fields = Zeroizing::new(fields.read(MAX_SECRET_BYTES, &mut context.output)?);
                 let secrets = Secrets::from_json(fields.as_slice())?;
-                let mut opened = Opened::of(&key, context)?;
+                let mut opened = Opened::of_or_new(&key, context)?;
                 let item = NewItem::new(item_type, name, secrets);
                 let id = opened.vault.add(item, &opened.key, opened.session.now())?;
                 opened.keep()?;
                 context.output.answer(&json!({ "item": id }), |output| output.line(&id))
             }
-            What::Open(Item { id, key }) => {
+            What::Open { item, key } => {
                 let opened = Opened::of(&key, context)?;
+                let id = opened.vault.id_of(&item)?;
                 let secrets = opened.vault.open(&id, &opened.key)?;
                 context.output.line(secrets.as_json())
             }

@@ -19,6 +19,9 @@ const MAX_META_BYTES: u64 = 16 << 20;
 /// Most bytes of the signature.
 const MAX_SIGNATURE_BYTES: u64 = 64 << 10;
 
+/// The entry by which an ALF archive is known.
+const ALF_MANIFEST: &str = "manifest.json";
+
 /// What the signature of a [`Container`] came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -86,8 +89,8 @@ impl Container {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`, `ERR_IO`; `ERR_CORRUPT` if it is no archive, or unsafe; `ERR_LIMIT`; `ERR_INTEGRITY` for an
-    /// entry that is not what its checksum says, has none, or is missing; `ERR_SCHEMA`, `ERR_VERSION` for what it is to
-    /// have. All of them name the entry.
+    /// entry that is not what its checksum says, has none, or is missing; `ERR_SCHEMA` for another archive, such as one of
+    /// ALF; `ERR_SCHEMA`, `ERR_VERSION` for what it is to have. They name the entry.
     pub fn open(path: impl AsRef<Path>, limits: Limits) -> Result<Self> {
         let path = path.as_ref();
         let archive = Archive::open(path, limits)?;
@@ -95,6 +98,7 @@ impl Container {
     }
 
     fn of(archive: Archive) -> Result<Self> {
+        check_is_container(&archive)?;
         let meta = Meta::parse(&required(&archive, META, MAX_META_BYTES)?)
             .map_err(|error| error.in_entry(META))?;
         let signature = required(&archive, SIGNATURE, MAX_SIGNATURE_BYTES)?;
@@ -144,6 +148,26 @@ impl Container {
     pub fn size_bytes(&self, name: &str) -> Option<u64> {
         self.archive.entry(name).map(Entry::size_bytes)
     }
+}
+
+/// Tells another archive from a container that lacks something.
+///
+/// # Errors
+/// `ERR_SCHEMA`.
+fn check_is_container(archive: &Archive) -> Result<()> {
+    if [DOCUMENT, META, SIGNATURE].iter().any(|name| archive.entry(name).is_some()) {
+        return Ok(());
+    }
+    Err(match archive.entry(ALF_MANIFEST) {
+        Some(_) => {
+            Error::schema("it is no SAGA container: it has manifest.json, as an ALF archive has")
+                .with_hint("if it is an ALF archive, take it with `grain alf import` (alf_import)")
+        }
+        None => {
+            Error::schema(format!("it is no SAGA container: it has neither {DOCUMENT} nor {META}"))
+                .with_hint("give a container as a SAGA export writes it")
+        }
+    })
 }
 
 fn required(archive: &Archive, name: &str, most_bytes: u64) -> Result<Vec<u8>> {

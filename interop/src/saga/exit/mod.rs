@@ -255,7 +255,7 @@ fn preview(store: &AgentStore<'_>, process: &Process) -> Result<ExitPreview> {
     let mut document = agent_document(store, now)?;
     let redact = redaction(process, now);
     let items = document.classified(&redact.classifications);
-    let manifest = document.redact(&redact, None)?;
+    let manifest = document.redact_for_a_look(&redact)?;
     let warnings = match process.kind() {
         ExitKind::Emergency => vec!["an emergency exit is due within seven days".to_owned()],
         _ => Vec::new(),

@@ -2,10 +2,12 @@
 //!
 //! - `check`: the document, its signatures, and what it may change of an agent that is known.
 //! - `consent`: the record, as a grain that the others rest on. `files`: what a container has beside the document.
+//! - `whole`: what was redacted does not replace what is whole.
 
 mod check;
 mod consent;
 mod files;
+mod whole;
 
 use std::path::Path;
 
@@ -43,7 +45,8 @@ pub struct ImportOptions<'m> {
     pub allow_message_only: bool,
     /// Takes a container whose signature cannot be told to be over its content.
     pub allow_integrity_only: bool,
-    /// Takes a document that is older than the one that was imported last, or has an older vault: to go back to it.
+    /// Takes a document that is older than the one that was imported last, or has an older vault: to go back to it. Also
+    /// takes one that was redacted, in the place of what is whole here.
     pub allow_older: bool,
     /// What is read of a container at most.
     pub limits: Limits,
@@ -108,7 +111,8 @@ pub struct ImportReport {
 /// # Errors
 /// `ERR_SCHEMA` for a document that is not valid; `ERR_SIGNATURE`; `ERR_WITHDRAWN` if its consent was withdrawn or has
 /// expired, or an item rests on one to which it is no renewal; `ERR_CONFLICT` if it changes what never changes of an
-/// agent, or is older than what is stored ([`ImportOptions::allow_older`]); `ERR_ERASED` for what was erased;
+/// agent, or is older than what is stored, or was redacted and would replace what is whole
+/// ([`ImportOptions::allow_older`]); `ERR_ERASED` for what was erased;
 /// `ERR_INVALIDATION_DENIED` for an item that would take the place of one that is protected; `ERR_ACCESS` unless the
 /// session is the operator's; the errors of [`Session::put`]. All of them name the layer and the item; nothing was
 /// written then.
@@ -205,6 +209,9 @@ impl<'s> Import<'s> {
             plan.add(&LAYER, name, &whole.skeleton, kinds, origin(name))?;
         }
         add_unknown(&mut plan, document, &bases, origin(ENVELOPE_LAYER))?;
+        if !options.allow_older {
+            whole::check(&store, document)?;
+        }
         // What the document says of itself rests on nothing: it must stay readable, to tell what became of it.
         let origin = Origin { basis: None, ..origin(ENVELOPE_LAYER) };
         if let Some(manifest) = document.get("redactionManifest") {

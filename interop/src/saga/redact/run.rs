@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::RedactOptions;
+use super::again::Earlier;
 use super::table::{
     CLASSIFYING, ItemList, KEPT, KNOWN, LISTS, OBJECTS, OTHERS, PARTS, Part, REDACTED_NAME, replace,
 };
@@ -16,14 +17,16 @@ use crate::saga::shape::item_path;
 /// A redaction under way.
 pub(super) struct Redaction<'o> {
     options: &'o RedactOptions,
+    /// What was redacted before.
+    earlier: &'o Earlier,
     pub(super) entries: Vec<ManifestEntry>,
     /// The paths of the fields that were replaced.
     pub(super) paths: Vec<String>,
 }
 
 impl<'o> Redaction<'o> {
-    pub(super) fn new(options: &'o RedactOptions) -> Self {
-        Self { options, entries: Vec::new(), paths: Vec::new() }
+    pub(super) fn new(options: &'o RedactOptions, earlier: &'o Earlier) -> Self {
+        Self { options, earlier, entries: Vec::new(), paths: Vec::new() }
     }
 
     pub(super) fn run(&mut self, layers: &mut Value) {
@@ -241,6 +244,10 @@ impl<'o> Redaction<'o> {
         classification: Classification,
         fields: &[String],
     ) {
+        let is_new = !fields.is_empty() || action == RedactionAction::Removed;
+        if !is_new && self.earlier.lists(item_type, id) {
+            return;
+        }
         self.entries.push(ManifestEntry {
             item_type,
             id: id.to_owned(),

@@ -227,7 +227,7 @@ pub(super) const OTHERS: [(&str, &[&str]); 2] = [
 pub(super) const CLASSIFYING: [&str; 4] =
     ["classification", "classifiedBy", "classifiedAt", "policyRule"];
 
-/// Replaces the members that are there. Returns their names.
+/// Replaces the members that are there, and were not replaced before. Returns their names.
 pub(super) fn replace(
     members: &mut Map<String, Value>,
     names: &[&'static str],
@@ -235,7 +235,7 @@ pub(super) fn replace(
 ) -> Vec<&'static str> {
     let mut replaced = Vec::new();
     for name in names {
-        if let Some(member) = members.get_mut(*name) {
+        if let Some(member) = members.get_mut(*name).filter(|member| *member != by) {
             *member = by.clone();
             replaced.push(*name);
         }

@@ -69,6 +69,19 @@ pub struct LostWrap {
     pub recipient: String,
 }
 
+/// What a vault shows of an item without a key: of [`Vault::shown_items`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ShownItem {
+    /// Its id.
+    pub id: String,
+    /// What it is: the word of a [`VaultType`], or another.
+    #[serde(rename = "type")]
+    pub item_type: String,
+    /// Its name, if it has one that is not encrypted.
+    pub name: Option<String>,
+}
+
 impl Vault {
     /// An empty vault with a salt of its own.
     ///
@@ -115,6 +128,52 @@ impl Vault {
     /// The ids of its items, in their order.
     pub fn item_ids(&self) -> impl Iterator<Item = &str> {
         self.items().iter().filter_map(|item| item.get("itemId")?.as_str())
+    }
+
+    /// What it shows of its items without a key, in their order. Their fields are encrypted.
+    ///
+    /// ```
+    /// use grainstore::EpochMs;
+    /// use grainstore_interop::saga::{NewItem, Secrets, Vault, VaultKey, VaultType};
+    ///
+    /// let (now, key) = (EpochMs::new(1_774_000_800_000), VaultKey::from_wallet_key([0x11; 32]));
+    /// let mut vault = Vault::create(now)?;
+    /// let note = NewItem::new(VaultType::Note, "codes", Secrets::of([("content", "7 7 7")])?);
+    /// let id = vault.add(note, &key, now)?;
+    /// let shown = vault.shown_items().next().ok_or("no item")?;
+    /// assert_eq!((shown.item_type.as_str(), shown.name.as_deref()), ("note", Some("codes")));
+    /// assert_eq!(vault.id_of("codes")?, id);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn shown_items(&self) -> impl Iterator<Item = ShownItem> + '_ {
+        self.items().iter().filter_map(|item| {
+            let text = |name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
+            let item_type = text("type").unwrap_or_default();
+            Some(ShownItem { id: text("itemId")?, item_type, name: text("name") })
+        })
+    }
+
+    /// The id of an item that is given by its id, or by its name if no other item has it. An example is at
+    /// [`Vault::shown_items`].
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`; `ERR_CONFLICT` for a name that several items have.
+    pub fn id_of(&self, id_or_name: &str) -> Result<String> {
+        if self.item_ids().any(|id| id == id_or_name) {
+            return Ok(id_or_name.to_owned());
+        }
+        let is_it = |item: &ShownItem| item.name.as_deref() == Some(id_or_name);
+        let mut found = self.shown_items().filter(is_it);
+        let Some(item) = found.next() else { return Err(no_item(id_or_name)) };
+        match found.count() {
+            0 => Ok(item.id),
+            others => {
+                let count = others.saturating_add(1);
+                let message = format!("{count} items of the vault have the name {id_or_name:?}");
+                Err(Error::new(grainstore::ErrorKind::Conflict, message)
+                    .with_hint("give the id of the item; the list of the vault has it"))
+            }
+        }
     }
 
     /// How often its keys changed.

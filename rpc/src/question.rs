@@ -113,8 +113,9 @@ impl Question<'_> {
 /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).run_id("r-7");
 /// session.put(grain.build()?)?;
 /// let wanted = BeyondCal { run_id: Some("r-7".into()), ..BeyondCal::default() };
-/// let question = Question { query: b"RECALL", conditions: wanted.conditions()?, ..Question::default() };
-/// assert_eq!(question.ask(&session)?.grains_given().len(), 1);
+/// let conditions = wanted.conditions()?;
+/// let question = Question { query: b"RECALL AS text", conditions, ..Question::default() };
+/// assert!(question.ask(&session)?.text().is_some_and(|text| text.contains("tea")));
 /// # Ok::<(), grainstore_rpc::Error>(())
 /// ```
 #[derive(Debug, Default)]

@@ -224,7 +224,7 @@ fn doubts_are_about_what_nobody_means() {
         ),
         (
             r#""invalidation_policy": {"mode": "hold", "authorized": ["did:web:a"]}"#,
-            &["nobody can lift the hold on it there"],
+            &["nobody can lift the hold on it elsewhere"],
         ),
         (
             r#""invalidation_policy": {"mode": "timed", "locked_until": 10,

@@ -86,6 +86,17 @@ pub(in super::super) fn adopt_successors(agent: &Agent<'_>) -> Result<()> {
         successors.extend(stored.state.superseded_by);
         Ok(())
     })?;
+    adopt_these(agent, successors)
+}
+
+/// Adopts those of these grains that are native, and what stands in their places.
+///
+/// # Errors
+/// Those of the store.
+pub(in super::super) fn adopt_these(
+    agent: &Agent<'_>,
+    successors: Vec<ContentAddress>,
+) -> Result<()> {
     let mut adoption = Adoption::begin(agent)?;
     for first in successors {
         let mut next = Some(first);

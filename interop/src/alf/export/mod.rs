@@ -27,7 +27,7 @@ use crate::kept::{Files, clamped};
 use crate::monitor::Monitor;
 use crate::transfer;
 
-pub(super) use adopt::adopt_successors;
+pub(super) use adopt::{adopt_successors, adopt_these};
 use entry::Part;
 pub(super) use entry::{Content, NewEntry, write_entries};
 pub(super) use manifest::{described, update, with_checksum};
@@ -121,9 +121,9 @@ pub struct PartitionReport {
 /// See the [module](super) for an example.
 ///
 /// # Errors
-/// `ERR_NOT_FOUND` for an agent that the store does not have, or a person of whom it knows nothing; `ERR_CONFLICT` for a file within a store, or where the
-/// store has several agents and none is named; `ERR_ACCESS` unless the session is the operator's; `ERR_TIMEOUT`,
-/// `ERR_IO`.
+/// `ERR_NOT_FOUND` for an agent that the store does not have, or a person of whom it knows nothing; `ERR_CONFLICT` for a
+/// file within a store, or where the store has several agents and none is named; `ERR_ACCESS` unless the session is the
+/// operator's; `ERR_TIMEOUT`, `ERR_IO`.
 pub fn export(
     session: &Session,
     path: impl AsRef<Path>,

@@ -6,7 +6,7 @@ use grainstore::{ContentAddress, GrainState, VerificationStatus};
 
 use super::{ImportOptions, ImportReport, Importer};
 use crate::alf::agent::{Agent, RecordRow};
-use crate::alf::export::adopt_successors;
+use crate::alf::export::adopt_these;
 use crate::alf::names::{PROFILE, tables};
 use crate::alf::native::native_id;
 use crate::alf::record::status_of;
@@ -18,22 +18,29 @@ use crate::error::Result;
 /// # Errors
 /// Those of the store.
 pub(in super::super) fn follow_store(agent: &Agent<'_>) -> Result<()> {
-    adopt_successors(agent)?;
-    let mut changed: Vec<(String, Ended)> = Vec::new();
+    let (mut successors, mut ids) = (Vec::new(), Vec::new());
     agent.rows.each(tables::RECORDS, |id, row: RecordRow| {
-        // What a change record is about has been said by it.
-        if row.changed_by.is_some() || !may_have_changed(&row) {
-            return Ok(());
-        }
         let address: ContentAddress = row.address.parse()?;
         let Ok(stored) = agent.session.inspect(&address) else { return Ok(()) };
-        if let Some(ended) = ended_by(agent, &stored.state)?
-            && may_have_changed_in(agent, &row)?
-        {
-            changed.push((id.to_owned(), ended));
+        successors.extend(stored.state.superseded_by);
+        // What a change record is about has been said by it.
+        let is_open = row.changed_by.is_none() && may_have_changed(&row);
+        if is_open && !stored.state.is_current() {
+            ids.push(id.to_owned());
         }
         Ok(())
     })?;
+    adopt_these(agent, successors)?;
+    let mut changed: Vec<(String, Ended)> = Vec::new();
+    for id in ids {
+        let Some(row) = agent.row(&id)? else { continue };
+        let Ok(stored) = agent.session.inspect(&row.address.parse()?) else { continue };
+        if let Some(ended) = ended_by(agent, &stored.state)?
+            && may_have_changed_in(agent, &row)?
+        {
+            changed.push((id, ended));
+        }
+    }
     if changed.is_empty() {
         return Ok(());
     }

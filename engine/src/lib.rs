@@ -21,8 +21,8 @@
 //!
 //! # Sessions
 //!
-//! A [`Store`] is a directory, open in one process. All work goes through a [`Session`]: [`SessionOptions`] name its
-//! namespace, user and actor. A session sees its namespace and those below it, its user's grains and those without a
+//! A [`Store`] is a directory, open in one process; crate `grainstore-rpc` shares it with others. All work goes
+//! through a [`Session`]: [`SessionOptions`] name its namespace, user and actor. A session sees its namespace and those below it, its user's grains and those without a
 //! user, and nothing that rests on a withdrawn consent. A session with neither sees everything: it is the operator's.
 //!
 //! # Writing

@@ -15,6 +15,9 @@ use crate::patience::Stalled;
 const DAMAGED_HINT: &str =
     "copy the directory first; `grain verify` tells what is damaged; restore a backup";
 
+/// The code of JSON-RPC for parameters that are missing, unknown or of the wrong type.
+pub(crate) const INVALID_PARAMS: i64 = -32_602;
+
 /// Results of operations, with their [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -198,7 +201,7 @@ impl Error {
             return Self::new(Code::Corrupt, "an error that cannot be read", "use one version");
         };
         let text = |name: &str| data.as_ref()?.get(name)?.as_str().map(str::to_owned);
-        let is_usage = code == crate::protocol::INVALID_PARAMS;
+        let is_usage = code == INVALID_PARAMS;
         let named = text("code").unwrap_or_else(|| Code::Schema.name().to_owned());
         let mut error = Self::refused(named, message, text("hint").unwrap_or_default());
         if let Self::Refused(refusal) = &mut error {

@@ -1,7 +1,7 @@
 //! The operations of Grainstore for other hosts than Rust: arguments and answers in JSON, and JSON-RPC over
 //! lines. The command `grain` uses the same operations. Knows no flags and no terminal.
 //!
-//! - `client`: a store that several processes share.
+//! - `client`: the store for other crates. `sharing`: one that several processes have open.
 //! - `protocol`: requests, responses and the connection between them.
 //! - `operations`: functions from arguments to answers, which fail with the codes of the store.
 //! - `host`: the state between requests. `answer`: results of bounded size.
@@ -34,10 +34,11 @@ mod patience;
 mod protocol;
 mod question;
 mod shape;
+mod sharing;
 mod withheld;
 
 pub use arguments::Nothing;
-pub use client::{Client, ClientOptions, Following, OnEvent};
+pub use client::{Client, Following, OnEvent};
 pub use dids::{DidSources, SharedResolver};
 pub use error::{Code, Error, Refusal, Result};
 pub use explained::{Asked, Attempt, Explained};
@@ -63,4 +64,5 @@ pub use shape::{
     AuditAnswer, Decoded, Encoded, FORMAT_VERSION, PutAnswer, SignedAnswer, StateAnswer,
     StoredAnswer, SupersedeAnswer, VerdictAnswer, Version, erased, sign_blob, signing_key,
 };
+pub use sharing::ClientOptions;
 pub use withheld::{withhold_findings, withhold_problems};

@@ -2,6 +2,9 @@
 
 use std::io::{self, BufRead, Read};
 
+/// Most bytes of a request.
+pub(crate) const MAX_REQUEST_BYTES: usize = 64 << 20;
+
 /// The outcome of [`read_line`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {

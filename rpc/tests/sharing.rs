@@ -1,6 +1,7 @@
 //! Several clients of one store: who may join, what a relay answers, and what becomes of its requests when the owner
 //! ends. The clients are of one process here; cli/tests/grain/processes.rs has processes that are killed.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops at a surprise")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;

@@ -142,7 +142,7 @@ fn compare(words: &[&str]) -> Result<(), Error> {
         let [here, there] = [here, there].map(|mut times| {
             times.sort_unstable();
             let at = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or(0);
-            [at(50), at(99)].map(|ns| Duration(ns))
+            [at(50), at(99)].map(Duration)
         });
         let ([a, a99], [b, b99]) = (here, there);
         let ratio = b.us() / a.us();

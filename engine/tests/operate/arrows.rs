@@ -15,7 +15,10 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("rpc", &["grainstore", "grainstore-interop"]),
     ("cli", &["grainstore", "grainstore-interop", "grainstore-rpc", "grainstore-sml"]),
     ("vectors", &["grainstore-format"]),
-    ("bench", &["grainstore", "grainstore-cal", "grainstore-format", "grainstore-sml"]),
+    (
+        "bench",
+        &["grainstore", "grainstore-cal", "grainstore-format", "grainstore-rpc", "grainstore-sml"],
+    ),
 ];
 
 fn root() -> PathBuf {

@@ -105,6 +105,11 @@ fn the_error_table_is_that_of_the_crates() {
     for (code, hint) in store.chain(own.clone()) {
         let _ = writeln!(text, "| `{code}` | {hint} |");
     }
+    text.push_str(
+        "\nOf a store that processes share ([sharing.md](sharing.md)):\n\n| code | what to do |\n|---|---|\n\
+         | `ERR_IN_DOUBT` | the process that had the store open ended before it answered: the hint says how to look \
+         whether it was done |\n",
+    );
     text.push_str("\n## CAL\n\n| code | what | what to do |\n|---|---|---|\n");
     for kind in cal::ErrorKind::ALL {
         let _ = writeln!(text, "| `{}` | {} | {} |", kind.code(), kind.title(), kind.advice());

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use super::embedder::Maker;
 use crate::arguments::{MAX_NAMES, Nothing, PresetName};
-use crate::client::ClientOptions;
 use crate::dids::DidSources;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::json::{Few, Form, Formed, SecretBytes};
+use crate::sharing::ClientOptions;
 
 /// Sets the test clock.
 #[derive(Debug, Deserialize)]
@@ -102,9 +102,9 @@ pub(crate) fn open(mut given: Open, host: &mut Host) -> Result<Value> {
         resolver,
         ..ClientOptions::new(given.options()?, session.unwrap_or_default())
     };
-    let client = host.open(&path, options)?;
-    Ok(match client.owner() {
-        None => json!({ "created": client.has_created() }),
+    let store = host.open(&path, options)?;
+    Ok(match store.owner() {
+        None => json!({ "created": store.has_created() }),
         Some(owner) => json!({ "created": false, "owner_pid": owner }),
     })
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, INVALID_PARAMS};
 
 /// Invalid JSON.
 const PARSE_ERROR: i64 = -32_700;
@@ -12,8 +12,6 @@ const PARSE_ERROR: i64 = -32_700;
 const INVALID_REQUEST: i64 = -32_600;
 /// Unknown method.
 const METHOD_NOT_FOUND: i64 = -32_601;
-/// Parameters that are missing, unknown or of the wrong type.
-pub(crate) const INVALID_PARAMS: i64 = -32_602;
 /// The operation was refused or failed: see `data`.
 const OPERATION_ERROR: i64 = -32_000;
 

@@ -1,5 +1,7 @@
 //! The table of methods.
 
+use std::cell::RefCell;
+
 use grainstore::{CAL_CONFORMANCE, CAL_EXCEPTIONS, Session, Store};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -7,7 +9,6 @@ use serde_json::{Value, json};
 use super::fault::Fault;
 use crate::answer::Answer;
 use crate::arguments::{Nothing, read};
-use crate::client::Call;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::operations::stream::{self, Events};
@@ -15,9 +16,10 @@ use crate::operations::{
     agents, ages, alf, calls, codec, erasure, frames, graph, maintain, marks, migrate, policy,
     portable, query, reads, saga, saga_consent, saga_vault, signed, store, views, write,
 };
+use crate::sharing::{Call, SharedStore};
 
 /// A method: it takes its parameters as unparsed JSON, and may send events before it answers.
-pub(crate) type Run = fn(&mut Host, Option<&RawValue>, &mut Events<'_>) -> Result<Answer>;
+type Run = fn(&mut Host, Option<&RawValue>, &mut Events<'_>) -> Result<Answer>;
 
 /// One method.
 pub(crate) struct Method {
@@ -229,8 +231,42 @@ pub(crate) fn answer(
         return Err(Fault::unknown_method(method));
     };
     let elsewhere = is_of_store(method, test_clock) && !WITHOUT_STORE.contains(&method);
-    match host.client().filter(|_| elsewhere) {
+    match host.store().filter(|_| elsewhere) {
         None => Ok((found.run)(host, params, events)?),
-        Some(client) => host.relay(&client, call, found.run, events),
+        Some(store) => relay(host, &store, call, found.run, events),
     }
+}
+
+/// Answers a call of the open store, here or by the process that has it open.
+fn relay(
+    host: &mut Host,
+    store: &SharedStore,
+    call: &Call<'_>,
+    run: Run,
+    events: &mut Events<'_>,
+) -> Result<Answer, Fault> {
+    let (host, events) = (RefCell::new(host), RefCell::new(events));
+    store.with(
+        call,
+        |session, _| {
+            let mut host = host.borrow_mut();
+            host.set_session(Some(session));
+            let answer = run(&mut host, call.params, &mut events.borrow_mut());
+            host.set_session(None);
+            Ok(answer?)
+        },
+        |connection, line| {
+            if call.method == "clock" {
+                // Its own too, which counts once this process owns the store.
+                let _ = run(&mut host.borrow_mut(), call.params, &mut events.borrow_mut());
+            }
+            let is_cancelled = || events.borrow().is_cancelled();
+            let mut forward = |line: &[u8]| events.borrow_mut().forward(line);
+            let answered = connection.exchange(line, &is_cancelled, &mut forward)?;
+            Ok(match answered {
+                Ok(result) => Ok(Answer::of_json(&result)),
+                Err(fault) => Err(Fault::of_json(&fault)),
+            })
+        },
+    )?
 }

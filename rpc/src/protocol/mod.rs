@@ -15,22 +15,19 @@ use serde_json::value::RawValue;
 use zeroize::Zeroize as _;
 
 use crate::answer::Answer;
-use crate::client::Call;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
-use crate::lines::{Line, read_line, skip_line};
+use crate::lines::{Line, MAX_REQUEST_BYTES, read_line, skip_line};
 use crate::operations::stream::Events;
 use crate::patience::Patience;
+use crate::sharing::{Call, Conversation};
 
 use bytes::{UnreadableQuery, refused};
-pub(crate) use fault::Fault;
-pub(crate) use fault::INVALID_PARAMS;
+use fault::Fault;
 use methods::answer;
-pub(crate) use methods::{Run, is_of_store, run};
+pub(crate) use methods::{is_of_store, run};
 use request::{Rejected, Rejection, Request, parse};
 
-/// Most bytes of a request.
-pub(crate) const MAX_REQUEST_BYTES: usize = 64 << 20;
 /// Bytes of the request buffer that are kept for the next request.
 const RETAINED_BUFFER_BYTES: usize = 1 << 20;
 
@@ -55,14 +52,21 @@ pub fn serve(
     patience: &Patience,
     test_clock: bool,
 ) -> Result<()> {
-    let mut host = Host::new(test_clock);
+    let mut host = Host::new(test_clock, converse);
     let served = answer_all(&mut host, requests, responses, patience);
     let closed = host.close();
     served.and(closed)
 }
 
+/// Answers the requests of another process that shares the store.
+pub(crate) fn converse(with: Conversation<'_>) -> Result<()> {
+    let Conversation { session, hosting, cancels, requests, responses } = with;
+    let mut host = Host::joined(session, hosting, cancels);
+    answer_all(&mut host, requests, responses, &Patience::default())
+}
+
 /// Answers requests in order until the end of input.
-pub(crate) fn answer_all(
+fn answer_all(
     host: &mut Host,
     requests: &mut dyn BufRead,
     responses: &mut dyn Write,
@@ -124,10 +128,10 @@ fn handle(
 
 /// Refuses a query that cannot be read; the store records it, here or where it is open.
 fn refuse_query(host: &mut Host, line: &[u8], query: UnreadableQuery) -> Fault {
-    let Some(client) = host.client() else { return refused(host.session().ok(), query).into() };
+    let Some(store) = host.store() else { return refused(host.session().ok(), query).into() };
     let call = Call { id: "0", method: "cal", params: None };
     let query = std::cell::Cell::new(Some(query));
-    let answered = client.with(
+    let answered = store.with(
         &call,
         |session, _| match query.take() {
             Some(query) => refused(Some(&session), query).into(),
@@ -188,7 +192,7 @@ mod tests {
         let patience = Patience::of(Duration::from_millis(20));
         let (stuck, taken, reader) = Stuck::from("\"event\"");
         let mut out = BufWriter::new(PatientWriter::new(stuck, &patience));
-        let mut host = Host::new(false);
+        let mut host = Host::new(false, converse);
         let served = answer_all(&mut host, &mut requests.as_bytes(), &mut out, &patience);
         assert!(served.unwrap_err().has_code(Code::Cancelled));
         host.close().unwrap();

@@ -15,14 +15,11 @@ use std::time::{Duration, Instant};
 use grainstore::cal::CancelHandle;
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::Hosting;
 use super::greeting::{First, Join, Joined, Proof, Refused, Reply};
 use super::greeting::{bound, challenge, digits, is_answer, not_understood, receive, send};
 use super::socket::{Listener, peer};
+use super::{Conversation, Converse, Hosting};
 use crate::error::{Code, Error, Result};
-use crate::host::Host;
-use crate::patience::Patience;
-use crate::protocol::answer_all;
 
 /// Most connections at once.
 const MAX_CONNECTIONS: usize = 1_024;
@@ -50,6 +47,7 @@ pub(super) struct Service {
 /// What the threads of a service share.
 struct Serving {
     hosting: Hosting,
+    converse: Converse,
     listener: Listener,
     connections: Mutex<HashMap<u64, Connected>>,
     last: AtomicU64,
@@ -71,10 +69,14 @@ impl std::fmt::Debug for Serving {
 
 impl Service {
     /// Begins to listen in the directory of a store that is open here.
-    pub(super) fn start(directory: &Path, hosting: Hosting) -> io::Result<Self> {
+    pub(super) fn start(
+        directory: &Path,
+        hosting: Hosting,
+        converse: Converse,
+    ) -> io::Result<Self> {
         let listener = Listener::bind(directory)?;
         let (connections, last) = (Mutex::default(), AtomicU64::new(0));
-        let shared = Serving { hosting, listener, connections, last };
+        let shared = Serving { hosting, converse, listener, connections, last };
         let shared = Arc::new(shared);
         let (wake, woken) = UnixStream::pair()?;
         let serving = Arc::clone(&shared);
@@ -112,7 +114,7 @@ impl Service {
         }
     }
 
-    /// Number of requests' connections.
+    /// Number of connections that are served.
     pub(super) fn connections(&self) -> usize {
         self.shared.connections().len()
     }
@@ -218,9 +220,13 @@ impl Serving {
         stream.set_read_timeout(None)?;
         let session = self.hosting.store.session(join.session.into());
         let serving = Arc::clone(self);
-        let renew = Box::new(move || serving.renew(id));
-        let mut host = Host::joined(session, &self.hosting, renew);
-        answer_all(&mut host, &mut reader, &mut writer, &Patience::default())
+        (self.converse)(Conversation {
+            session,
+            hosting: &self.hosting,
+            cancels: Box::new(move || serving.renew(id)),
+            requests: &mut reader,
+            responses: &mut writer,
+        })
     }
 
     /// What cancels the next request of a connection.

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::error::{Code, Error, Result};
 
 /// Most bytes of a request.
-const MAX_BYTES: usize = crate::protocol::MAX_REQUEST_BYTES;
+const MAX_BYTES: usize = crate::lines::MAX_REQUEST_BYTES;
 
 /// Methods that name files, which are meant from the current directory of who asks.
 const OF_FILES: &[&str] = &[

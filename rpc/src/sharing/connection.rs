@@ -27,6 +27,9 @@ const LOOK_AT_CANCEL_EVERY: Duration = Duration::from_millis(50);
 /// Time that a live process has for a sign of life.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
+/// Time that a greeting has at the least.
+const SHORTEST_GREETING: Duration = Duration::from_millis(100);
+
 /// A connection that has joined.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -49,9 +52,11 @@ pub(super) enum Sought {
 pub(crate) enum Lost {
     /// It was not sent whole, so that nothing was done.
     Unsent,
+    /// The owner shows no sign of life, and has not got the request.
+    Stuck,
     /// The owner ended before it answered.
     Unanswered,
-    /// The owner shows no sign of life.
+    /// The owner shows no sign of life, and may have got it.
     Hangs,
     /// Who reads the events has failed.
     Listener(Error),
@@ -154,7 +159,7 @@ impl Connection {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if is_timeout(&error) => match self.is_alive() {
                     true => {}
-                    false => return Err(Lost::Hangs),
+                    false => return Err(Lost::Stuck),
                 },
                 Err(_) => return Err(Lost::Unsent),
             }
@@ -239,7 +244,8 @@ fn greet(
     stream: &UnixStream,
     deadline: Instant,
 ) -> std::result::Result<Joined, Greeting> {
-    let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(100));
+    let left = deadline.saturating_duration_since(Instant::now());
+    let left = left.clamp(SHORTEST_GREETING, SIGN_OF_LIFE);
     let timed = stream.set_read_timeout(Some(left)).and(stream.set_write_timeout(Some(left)));
     timed.map_err(|_| Greeting::Ended)?;
     let (own, mut reader) = (challenge().map_err(Greeting::Refused)?, BufReader::new(stream));

@@ -8,13 +8,11 @@ use std::time::{Duration, Instant};
 
 use grainstore::{ManualClock, OpenOptions, SessionOptions, Store};
 
-use super::ClientOptions;
-use super::Hosting;
 use super::connection::{Connection, Joining, Sought};
 use super::service::Service;
+use super::{ClientOptions, Converse, Hosting};
 use crate::dids::SharedResolver;
 use crate::error::{Code, Error, Result};
-use crate::host::opening_error;
 
 /// Time between two attempts to own the store or to join who does.
 const TRY_EVERY: Duration = Duration::from_millis(5);
@@ -26,6 +24,7 @@ pub(super) struct Shared {
     settings: BTreeMap<String, String>,
     resolver: Option<SharedResolver>,
     test_clock: Option<Arc<ManualClock>>,
+    converse: Converse,
     /// The process that opened it: a fork of it has no store.
     process: u32,
     pub(super) created: bool,
@@ -61,7 +60,11 @@ impl std::fmt::Debug for Shared {
 
 impl Shared {
     /// Opens a store, or joins who has it open.
-    pub(super) fn open(path: &Path, options: ClientOptions) -> Result<(Self, Option<Joined>)> {
+    pub(super) fn open(
+        path: &Path,
+        options: ClientOptions,
+        converse: Converse,
+    ) -> Result<(Self, Option<Joined>)> {
         let ClientOptions { mut open, session, exclusive, mut settings, resolver, test_clock } =
             options;
         if let Some(resolver) = &resolver {
@@ -83,7 +86,7 @@ impl Shared {
         let path = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
         let created = false;
         let mut shared =
-            Self { path, open, settings, resolver, test_clock, process, created, state };
+            Self { path, open, settings, resolver, test_clock, converse, process, created, state };
         if exclusive {
             let store = Store::open(named, &shared.open).map_err(opening_error)?;
             shared.created = store.was_created();
@@ -221,7 +224,7 @@ impl Shared {
             resolver: self.resolver.clone(),
             test_clock: self.test_clock.clone(),
         };
-        Service::start(&self.path, hosting).ok()
+        Service::start(&self.path, hosting, self.converse).ok()
     }
 
     /// Closes the store, once what other processes asked is answered; see [`Service::stop`].
@@ -238,4 +241,10 @@ impl Shared {
             _ => Ok(()),
         }
     }
+}
+
+/// Converts the error of opening a store, with a hint for a missing one.
+fn opening_error(error: grainstore::Error) -> Error {
+    let hint = "check the path, or make a store there with create: true";
+    Error::from(error).with_hint_for(Code::NotFound.name(), hint)
 }

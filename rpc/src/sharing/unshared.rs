@@ -8,7 +8,7 @@ use std::time::Instant;
 use grainstore::{OpenOptions, SessionOptions};
 use serde_json::value::RawValue;
 
-use super::Hosting;
+use super::{Converse, Hosting};
 use crate::error::{Error, Result};
 
 /// A connection, of which there are none.
@@ -26,6 +26,7 @@ pub(super) enum Sought {
 pub(crate) enum Lost {
     Unsent,
     Unanswered,
+    Stuck,
     Hangs,
     Listener(Error),
 }
@@ -63,7 +64,7 @@ impl Connection {
 pub(super) enum Service {}
 
 impl Service {
-    pub(super) fn start(_: &Path, _: Hosting) -> io::Result<Self> {
+    pub(super) fn start(_: &Path, _: Hosting, _: Converse) -> io::Result<Self> {
         Err(io::Error::from(io::ErrorKind::Unsupported))
     }
 

@@ -29,6 +29,11 @@ impl Answer {
         Ok(Self(bytes.into_bytes()))
     }
 
+    /// The result that another process has answered.
+    pub(crate) fn of_json(json: &RawValue) -> Self {
+        Self(json.get().as_bytes().to_vec())
+    }
+
     /// The JSON text.
     pub(crate) fn json(&self) -> &[u8] {
         &self.0

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::io;
 
 use grainstore::{Finding, cal, format};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::patience::Stalled;
@@ -67,6 +68,8 @@ pub struct Refusal {
     pub(crate) of_usage: bool,
     /// Where to continue after an answer that was too large.
     cursor: Option<u64>,
+    /// The `data` of an error that another process answered.
+    remote: Option<Value>,
 }
 
 /// The codes that this crate raises itself, each in an [`Error`]; all others come from the crates below.
@@ -158,6 +161,44 @@ impl Error {
         error
     }
 
+    /// An error that the session may not do what it was asked.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn new_access(message: impl Into<String>) -> Self {
+        Self::refused("ERR_ACCESS", message.into(), "work as the user whose store it is")
+    }
+
+    /// The error of a process that has the store open and does not answer.
+    pub(crate) fn owner_hangs(pid: u32) -> Self {
+        let message = format!("the store is open in process {pid}, which does not answer");
+        Self::refused(
+            "ERR_BUSY",
+            message,
+            "look after that process; the store is free once it has ended",
+        )
+    }
+
+    /// Converts the member `error` of a response.
+    pub(crate) fn from_fault(fault: &RawValue) -> Self {
+        #[derive(serde::Deserialize)]
+        struct Fault {
+            code: i64,
+            message: String,
+            data: Option<Value>,
+        }
+        let Ok(Fault { code, message, data }) = serde_json::from_str(fault.get()) else {
+            return Self::new(Code::Corrupt, "an error that cannot be read", "use one version");
+        };
+        let text = |name: &str| data.as_ref()?.get(name)?.as_str().map(str::to_owned);
+        let is_usage = code == crate::protocol::INVALID_PARAMS;
+        let named = text("code").unwrap_or_else(|| Code::Schema.name().to_owned());
+        let mut error = Self::refused(named, message, text("hint").unwrap_or_default());
+        if let Self::Refused(refusal) = &mut error {
+            refusal.of_usage = is_usage;
+            refusal.remote = data;
+        }
+        error
+    }
+
     /// Converts the CAL error of a query.
     #[must_use]
     pub fn from_cal(error: &cal::Error, query: &str) -> Self {
@@ -221,7 +262,7 @@ impl Error {
         }
     }
 
-    fn refused(
+    pub(crate) fn refused(
         code: impl Into<Cow<'static, str>>,
         message: String,
         hint: impl Into<String>,
@@ -234,6 +275,7 @@ impl Error {
             of_input: false,
             of_usage: false,
             cursor: None,
+            remote: None,
         }))
     }
 
@@ -250,6 +292,11 @@ impl Refusal {
     /// Returns code, message and hint, or the CAL error object (CAL 22) with a hint.
     #[must_use]
     pub fn object(&self) -> Value {
+        if let Some(Value::Object(data)) = &self.remote {
+            let mut object = data.clone();
+            object.entry("message").or_insert_with(|| Value::from(self.message.as_str()));
+            return Value::Object(object);
+        }
         match self.cal_object() {
             Some(object) => object,
             None => json!({ "code": self.code, "message": self.message, "hint": self.hint }),
@@ -258,6 +305,9 @@ impl Refusal {
 
     /// Returns the error object without the message, for responses that have it elsewhere.
     pub(crate) fn data(&self) -> Value {
+        if let Some(data) = &self.remote {
+            return data.clone();
+        }
         match self.cal_object() {
             Some(object) => object,
             None => match self.cursor {

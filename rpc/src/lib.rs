@@ -1,6 +1,7 @@
 //! The operations of Grainstore for other hosts than Rust: arguments and answers in JSON, and JSON-RPC over
 //! lines. The command `grain` uses the same operations. Knows no flags and no terminal.
 //!
+//! - `client`: a store that several processes share.
 //! - `protocol`: requests, responses and the connection between them.
 //! - `operations`: functions from arguments to answers, which fail with the codes of the store.
 //! - `host`: the state between requests. `answer`: results of bounded size.
@@ -20,6 +21,7 @@
 
 mod answer;
 mod arguments;
+mod client;
 mod dids;
 mod error;
 mod explained;
@@ -35,6 +37,7 @@ mod shape;
 mod withheld;
 
 pub use arguments::Nothing;
+pub use client::{Client, ClientOptions, Following};
 pub use dids::{DidSources, SharedResolver};
 pub use error::{Code, Error, Refusal, Result};
 pub use explained::{Asked, Attempt, Explained};

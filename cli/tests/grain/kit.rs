@@ -172,6 +172,11 @@ pub(crate) struct Rpc {
 }
 
 impl Rpc {
+    /// The process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a line.
     pub(crate) fn send(&mut self, line: impl AsRef<[u8]>) {
         let stdin = self.stdin.as_mut().unwrap();

@@ -183,10 +183,12 @@ fn open_creates_only_when_told_to_and_a_second_one_closes_the_first() {
     );
     assert_eq!(rpc.result("open", &json!({ "path": a })), json!({ "created": false }));
     let mut other = place.rpc();
-    let busy = json!({ "path": a, "wait_ms": 0 });
-    assert_eq!(other.refusal("open", &busy), "ERR_BUSY");
+    let alone = json!({ "path": a, "wait_ms": 0, "exclusive": true });
+    assert_eq!(other.refusal("open", &alone), "ERR_BUSY");
+    let joined = other.result("open", &json!({ "path": a, "wait_ms": 0 }));
+    assert_eq!(joined, json!({ "created": false, "owner_pid": rpc.pid() }));
     rpc.result("open", &json!({ "path": b, "create": true, "preset": "open" }));
-    other.result("open", &busy);
+    assert_eq!(other.result("open", &alone), json!({ "created": false }));
 }
 
 #[test]

@@ -14,5 +14,6 @@ pub(crate) mod prepared_statements;
 pub(crate) mod principal;
 pub(crate) mod session;
 pub(crate) mod session_templates;
+pub(crate) mod sharing;
 pub(crate) mod store;
 pub(crate) mod upgrade;

@@ -5,7 +5,7 @@
 mod document;
 mod program;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -62,6 +62,19 @@ pub struct DidSources {
 pub type SharedResolver = Arc<dyn DidResolver + Send + Sync>;
 
 impl DidSources {
+    /// The file and the program as settings that all processes on one store must agree on
+    /// ([`ClientOptions`](crate::ClientOptions)).
+    #[must_use]
+    pub fn settings(&self) -> BTreeMap<String, String> {
+        let file = self.documents.as_ref().map(|file| {
+            let whole = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+            ("did_documents".to_owned(), whole.display().to_string())
+        });
+        let program =
+            (!self.program.is_empty()).then(|| ("did_resolver".to_owned(), self.program.join(" ")));
+        file.into_iter().chain(program).collect()
+    }
+
     /// Reads the file, and returns what resolves DIDs; `None` without a file and a program.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use grainstore::{CalSwitch, CapabilityToken, PrepareOptions, PreparedQuery, Sess
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::stream::Events;
 use crate::arguments::{MAX_NAMES, epoch_ms};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
@@ -32,7 +33,7 @@ pub(crate) struct Cal {
     agent_id: Option<String>,
 }
 
-pub(crate) fn cal(given: Cal, session: &Session) -> Result<Response> {
+pub(crate) fn cal(given: Cal, session: &Session, events: &mut Events<'_>) -> Result<Response> {
     let query = query_text(&given.query)?;
     let question = Question {
         query: query.as_bytes(),
@@ -41,6 +42,7 @@ pub(crate) fn cal(given: Cal, session: &Session) -> Result<Response> {
         evolve: tier(given.tier)? == Tier::Evolve,
         auto_toon: given.auto_toon,
         now: epoch_ms(given.now),
+        cancel: events.cancel(),
         ..Question::default()
     };
     question.ask(&session.narrower_part(given.namespace, given.user_id, given.agent_id)?)

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::embedder::Maker;
 use crate::arguments::{MAX_NAMES, Nothing, PresetName};
+use crate::client::ClientOptions;
 use crate::dids::DidSources;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
@@ -56,6 +57,8 @@ pub(crate) struct Open {
     embedder: Option<Formed<Maker>>,
     former_embedder: Option<Formed<Maker>>,
     session: Option<Formed<Scope>>,
+    #[serde(default)]
+    exclusive: bool,
 }
 
 /// The language of a namespace, or of all without one.
@@ -87,11 +90,31 @@ pub(crate) fn open(mut given: Open, host: &mut Host) -> Result<Value> {
     if given.path.is_empty() {
         return Err(Error::arguments("path must not be empty"));
     }
+    check_connection(host)?;
     let session = given.session.take().map(|Formed(scope)| scope.options()).transpose()?;
     let path = std::mem::take(&mut given.path);
-    let resolver = given.did_sources()?.resolver()?;
-    let created = host.open(&path, given.options()?, session.unwrap_or_default(), resolver)?;
-    Ok(json!({ "created": created }))
+    let sources = given.did_sources()?;
+    let settings = sources.settings();
+    let (exclusive, resolver) = (given.exclusive, sources.resolver()?);
+    let options = ClientOptions {
+        exclusive,
+        settings,
+        resolver,
+        ..ClientOptions::new(given.options()?, session.unwrap_or_default())
+    };
+    let client = host.open(&path, options)?;
+    Ok(match client.owner() {
+        None => json!({ "created": client.has_created() }),
+        Some(owner) => json!({ "created": false, "owner_pid": owner }),
+    })
+}
+
+/// Refuses to change the store or the session of a process that has joined.
+fn check_connection(host: &Host) -> Result<()> {
+    match host.is_fixed() {
+        false => Ok(()),
+        true => Err(Error::arguments("the store and the session of this connection are fixed")),
+    }
 }
 
 /// The program that resolves DIDs.
@@ -226,6 +249,7 @@ pub(crate) struct Rescope {
 }
 
 pub(crate) fn session(given: Rescope, host: &mut Host) -> Result<Nothing> {
+    check_connection(host)?;
     let Rescope { namespace, user_id, actor, purposes } = given;
     host.change_session(Scope { namespace, user_id, actor, purposes }.options()?)?;
     Ok(Nothing {})
@@ -237,6 +261,7 @@ fn named<'de, D: Deserializer<'de>>(source: D) -> Result<Option<String>, D::Erro
 
 /// Closes the store.
 pub(crate) fn close(_: Nothing, host: &mut Host) -> Result<Nothing> {
+    check_connection(host)?;
     host.close()?;
     Ok(Nothing {})
 }

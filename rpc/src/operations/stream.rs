@@ -52,8 +52,9 @@ impl<'e> Events<'e> {
         to: &'e mut dyn Write,
         request: Option<&'e RawValue>,
         patience: &'e Patience,
+        cancel: CancelHandle,
     ) -> Self {
-        let (assembly_id, cancel) = (String::new(), CancelHandle::new());
+        let assembly_id = String::new();
         let (sent, failed, is_cancellable) = (0, None, false);
         Self { to, request, assembly_id, sent, failed, patience, cancel, is_cancellable }
     }
@@ -86,6 +87,29 @@ struct Progress<'n> {
 }
 
 impl Events<'_> {
+    /// What cancels the request.
+    pub(super) fn cancel(&self) -> CancelHandle {
+        self.cancel.clone()
+    }
+
+    /// Returns `true` if the request is to end: it was cancelled, or a signal has asked to stop.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.patience.is_stopped() || self.cancel.check().is_err()
+    }
+
+    /// Sends on a line that another process has sent for the request.
+    pub(crate) fn forward(&mut self, line: &[u8]) -> Result<()> {
+        if self.request.is_none() {
+            return Ok(());
+        }
+        if self.patience.idle().load(std::sync::atomic::Ordering::SeqCst) {
+            self.patience.begin();
+        }
+        self.to.write_all(line)?;
+        self.to.write_all(b"\n")?;
+        Ok(self.to.flush()?)
+    }
+
     /// Begins work that is no stream, and returns what cancels it.
     pub(super) fn begin_work(&mut self) -> CancelHandle {
         if self.request.is_some() {
@@ -107,6 +131,35 @@ impl Events<'_> {
         } else if self.patience.is_stopped() {
             self.cancel.cancel();
         }
+    }
+}
+
+/// A writer that hands over whole lines.
+pub(crate) struct LineSink<'s> {
+    line: Vec<u8>,
+    to: &'s mut dyn FnMut(&[u8]) -> Result<()>,
+}
+
+impl<'s> LineSink<'s> {
+    pub(crate) fn new(to: &'s mut dyn FnMut(&[u8]) -> Result<()>) -> Self {
+        Self { line: Vec::new(), to }
+    }
+}
+
+impl Write for LineSink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        if self.line.last() == Some(&b'\n') {
+            self.line.pop();
+            (self.to)(&self.line)
+                .map_err(|_| std::io::Error::from(std::io::ErrorKind::BrokenPipe))?;
+            self.line.clear();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

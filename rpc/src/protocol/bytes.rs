@@ -5,13 +5,13 @@
 use std::fmt;
 use std::ops::Range;
 
+use grainstore::Session;
 use grainstore::cal::{self, Tier};
 use serde::de::{Deserialize, Deserializer, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::Error;
-use crate::host::Host;
 
 /// The methods that take a query.
 const QUERY_METHODS: [&str; 3] = ["cal", "prepare", "cal_stream"];
@@ -28,16 +28,16 @@ pub(crate) struct UnreadableQuery {
 }
 
 /// Returns the refusal of a query that is not UTF-8, recorded if a store is open.
-pub(crate) fn refused(host: &Host, unreadable: UnreadableQuery) -> Error {
+pub(crate) fn refused(session: Option<&Session>, unreadable: UnreadableQuery) -> Error {
     let UnreadableQuery { query, error, namespace, user_id, agent_id } = unreadable;
-    let error = match host.session() {
-        Ok(own) => {
+    let error = match session {
+        Some(own) => {
             // A session that it may not ask for is not recorded in the place of its own.
             let narrowed = own.narrower_part(namespace, user_id, agent_id);
             let session = narrowed.unwrap_or_else(|_| own.clone());
             session.record_failed_call(&query, Tier::Read, error)
         }
-        Err(_) => error,
+        None => error,
     };
     Error::from_cal(&error, &String::from_utf8_lossy(&query))
 }

@@ -1,25 +1,26 @@
 //! JSON-RPC 2.0 errors: the protocol's own codes, and -32000 with the code of the store in `data`.
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::error::{Code, Error};
 
 /// Invalid JSON.
-const PARSE_ERROR: i32 = -32_700;
+const PARSE_ERROR: i64 = -32_700;
 /// Valid JSON, but no valid request.
-const INVALID_REQUEST: i32 = -32_600;
+const INVALID_REQUEST: i64 = -32_600;
 /// Unknown method.
-const METHOD_NOT_FOUND: i32 = -32_601;
+const METHOD_NOT_FOUND: i64 = -32_601;
 /// Parameters that are missing, unknown or of the wrong type.
-const INVALID_PARAMS: i32 = -32_602;
+pub(crate) const INVALID_PARAMS: i64 = -32_602;
 /// The operation was refused or failed: see `data`.
-const OPERATION_ERROR: i32 = -32_000;
+const OPERATION_ERROR: i64 = -32_000;
 
 /// The `error` member of a response.
 #[derive(Debug, Serialize)]
 pub(crate) struct Fault {
-    code: i32,
+    code: i64,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Value>,
@@ -45,8 +46,15 @@ impl Fault {
         Self::protocol(METHOD_NOT_FOUND, format!("no method {method:?}; hello lists them"))
     }
 
-    fn protocol(code: i32, message: String) -> Self {
+    fn protocol(code: i64, message: String) -> Self {
         Self { code, message, data: None }
+    }
+}
+
+impl Fault {
+    /// The error that another process has answered.
+    pub(crate) fn of_json(json: &RawValue) -> Self {
+        Error::from_fault(json).into()
     }
 }
 

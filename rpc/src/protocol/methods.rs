@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::fault::Fault;
 use crate::answer::Answer;
 use crate::arguments::{Nothing, read};
-use crate::error::Result;
+use crate::client::Call;
+use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::operations::stream::{self, Events};
 use crate::operations::{
@@ -16,7 +17,7 @@ use crate::operations::{
 };
 
 /// A method: it takes its parameters as unparsed JSON, and may send events before it answers.
-type Run = fn(&mut Host, Option<&RawValue>, &mut Events<'_>) -> Result<Answer>;
+pub(crate) type Run = fn(&mut Host, Option<&RawValue>, &mut Events<'_>) -> Result<Answer>;
 
 /// One method.
 pub(crate) struct Method {
@@ -102,7 +103,7 @@ const METHODS: &[Method] = &[
     method!("owner", agents::owner),
     method!("capabilities", agents::capabilities),
     method!("handoffs", agents::handoffs),
-    method!("cal", calls::cal),
+    method!("cal", calls::cal, events),
     method!("cal_convert", calls::cal_convert, host),
     method!("cal_stream", stream::cal_stream, events),
     method!("prepare", calls::prepare),
@@ -173,15 +174,63 @@ fn find(name: &str, test_clock: bool) -> Option<&'static Method> {
     all(test_clock).find(|method| method.name == name)
 }
 
-/// Runs a method, which may send events before it answers.
-pub(crate) fn call(
+/// Methods that concern the connection and no store, or open and close one.
+const OF_CONNECTION: &[&str] = &["open", "session", "close"];
+
+/// Methods that need no open store, and are not sent to another process.
+const WITHOUT_STORE: &[&str] = &[
+    "encode",
+    "decode",
+    "sign",
+    "write_frames",
+    "read_frames",
+    "ages_verify",
+    "alf_validate",
+    "saga_sign",
+    "saga_agree",
+    "saga_consent",
+    "saga_redact",
+    "cal_convert",
+    "migrate_formats",
+];
+
+/// Returns `true` for the methods of an open store that another process may answer.
+pub(crate) fn is_of_store(method: &str, test_clock: bool) -> bool {
+    find(method, test_clock).is_some() && !OF_CONNECTION.contains(&method)
+}
+
+/// Runs a method of an open store on the session of `host`.
+pub(crate) fn run(
     host: &mut Host,
     method: &str,
     params: Option<&RawValue>,
     events: &mut Events<'_>,
+) -> Result<Answer> {
+    let test_clock = host.clock().is_some();
+    match find(method, test_clock) {
+        Some(found) if is_of_store(method, test_clock) => (found.run)(host, params, events),
+        _ => {
+            let message = format!("{method} is no method of an open store");
+            Err(Error::usage(Code::Schema, message, "docs/rpc.md lists the methods"))
+        }
+    }
+}
+
+/// Answers a request with a method, which may send events before it answers: here, or by the process that has the
+/// store open.
+pub(crate) fn answer(
+    host: &mut Host,
+    call: &Call<'_>,
+    events: &mut Events<'_>,
 ) -> Result<Answer, Fault> {
-    match find(method, host.clock().is_some()) {
-        Some(found) => Ok((found.run)(host, params, events)?),
-        None => Err(Fault::unknown_method(method)),
+    let Call { method, params, .. } = *call;
+    let test_clock = host.clock().is_some();
+    let Some(found) = find(method, test_clock) else {
+        return Err(Fault::unknown_method(method));
+    };
+    let elsewhere = is_of_store(method, test_clock) && !WITHOUT_STORE.contains(&method);
+    match host.client().filter(|_| elsewhere) {
+        None => Ok((found.run)(host, params, events)?),
+        Some(client) => host.relay(&client, call, found.run, events),
     }
 }

@@ -15,19 +15,22 @@ use serde_json::value::RawValue;
 use zeroize::Zeroize as _;
 
 use crate::answer::Answer;
+use crate::client::Call;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::lines::{Line, read_line, skip_line};
 use crate::operations::stream::Events;
 use crate::patience::Patience;
 
-use bytes::refused;
-use fault::Fault;
-use methods::call;
+use bytes::{UnreadableQuery, refused};
+pub(crate) use fault::Fault;
+pub(crate) use fault::INVALID_PARAMS;
+use methods::answer;
+pub(crate) use methods::{Run, is_of_store, run};
 use request::{Rejected, Rejection, Request, parse};
 
 /// Most bytes of a request.
-const MAX_REQUEST_BYTES: usize = 64 << 20;
+pub(crate) const MAX_REQUEST_BYTES: usize = 64 << 20;
 /// Bytes of the request buffer that are kept for the next request.
 const RETAINED_BUFFER_BYTES: usize = 1 << 20;
 
@@ -59,7 +62,7 @@ pub fn serve(
 }
 
 /// Answers requests in order until the end of input.
-fn answer_all(
+pub(crate) fn answer_all(
     host: &mut Host,
     requests: &mut dyn BufRead,
     responses: &mut dyn Write,
@@ -96,24 +99,49 @@ fn handle(
 ) -> Result<()> {
     match parse(line) {
         Ok(Request { id: Some(id), method, params }) => {
-            let mut events = Events::of(responses, Some(id), patience);
-            let answer = call(host, &method, params, &mut events);
+            let mut events = Events::of(responses, Some(id), patience, host.new_cancel());
+            let call = Call { id: id.get(), method: &method, params };
+            let answer = answer(host, &call, &mut events);
             events.finish()?;
             respond(responses, Some(id), answer)
         }
         Ok(Request { id: None, method, params }) => {
             // By the protocol a notification gets no response, not even an error.
-            let _ = call(host, &method, params, &mut Events::of(responses, None, patience));
+            let call = Call { id: "0", method: &method, params };
+            let cancel = host.new_cancel();
+            let _ = answer(host, &call, &mut Events::of(responses, None, patience, cancel));
             Ok(())
         }
         Err(Rejected { id, why }) => {
             let fault = match why {
                 Rejection::Fault(fault) => fault,
-                Rejection::Query(query) => refused(host, query).into(),
+                Rejection::Query(query) => refuse_query(host, line, query),
             };
             respond(responses, id, Err(fault))
         }
     }
+}
+
+/// Refuses a query that cannot be read; the store records it, here or where it is open.
+fn refuse_query(host: &mut Host, line: &[u8], query: UnreadableQuery) -> Fault {
+    let Some(client) = host.client() else { return refused(host.session().ok(), query).into() };
+    let call = Call { id: "0", method: "cal", params: None };
+    let query = std::cell::Cell::new(Some(query));
+    let answered = client.with(
+        &call,
+        |session, _| match query.take() {
+            Some(query) => refused(Some(&session), query).into(),
+            None => Fault::invalid_request("the query is not UTF-8"),
+        },
+        |connection, _| {
+            let answered = connection.exchange(line, &|| false, &mut |_| Ok(()))?;
+            Ok(answered.map_or_else(
+                |fault| Fault::of_json(&fault),
+                |_| Fault::invalid_request("the query is not UTF-8"),
+            ))
+        },
+    );
+    answered.unwrap_or_else(Fault::from)
 }
 
 /// Writes and flushes one response line.

@@ -48,6 +48,7 @@ const SUCCESSOR_TOKEN: u8 = 0xa2;
 const LOST_ADDRESS_TOKEN: u8 = 0xa3;
 const DESTROYED_TOKEN: u8 = 0xa4;
 const ROW: u8 = 0xa5;
+const KEY_PROOF: u8 = 0xa6;
 
 /// The keys of an open store.
 pub(crate) struct Keyring {
@@ -562,6 +563,11 @@ impl Keyring {
     /// Returns the token of a row of a table, which enters the keyed sum over its rows, or is the tag of a block or a file.
     pub(crate) fn row_token(&self, table: u8, key: &[u8], value: &[u8]) -> [u8; 32] {
         self.state_pads.token(ROW, &[&[table], key, value])
+    }
+
+    /// Returns the answer to a challenge, which only who has opened the keyring can tell.
+    pub(crate) fn key_proof(&self, challenge: &[u8]) -> [u8; 32] {
+        self.shared.token(KEY_PROOF, &[challenge])
     }
 }
 

@@ -71,6 +71,11 @@ struct TextSettingsRow {
 }
 
 impl TextSettings {
+    /// A text that differs between different settings.
+    pub(crate) fn describe(&self) -> String {
+        format!("{} {:?}", self.languages.settings(), self.domains.types)
+    }
+
     /// Encodes the settings as a row of the meta table: JSON in an envelope with key 0.
     ///
     /// # Errors

@@ -1,0 +1,396 @@
+//! One store for several processes: the first to open it owns it and serves the others, which relay to it.
+//!
+//! - `shared`: owning or joining, and taking over from an owner that has ended.
+//! - `service`, `greeting`, `connection`, `socket`: the owner's side, the first lines, the relay's side, the socket.
+//! - `in_doubt`: requests that were lost with their owner. `request_line`: a request as a line.
+
+#[cfg(target_os = "linux")]
+mod connection;
+#[cfg(target_os = "linux")]
+mod greeting;
+mod in_doubt;
+mod request_line;
+#[cfg(target_os = "linux")]
+mod service;
+mod shared;
+#[cfg(target_os = "linux")]
+mod socket;
+#[cfg(not(target_os = "linux"))]
+mod unshared;
+#[cfg(not(target_os = "linux"))]
+use unshared as connection;
+#[cfg(not(target_os = "linux"))]
+use unshared as service;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use grainstore::cal::CancelHandle;
+use grainstore::{ManualClock, OpenOptions, Session, SessionOptions, Store};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+pub(crate) use self::connection::{Connection, Lost};
+use self::in_doubt::{in_doubt, is_repeatable};
+pub(crate) use self::request_line::Call;
+use self::shared::{Place, Shared};
+use crate::dids::SharedResolver;
+use crate::error::{Code, Error, Result};
+use crate::host::Host;
+use crate::operations::stream::{Events, LineSink};
+use crate::patience::Patience;
+use crate::protocol::{is_of_store, run};
+
+/// Time that a request waits for a new owner where the one that it asked has ended.
+const TAKE_OVER: Duration = Duration::from_secs(30);
+
+/// How a [`Client`] opens a store.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct ClientOptions {
+    /// The options of the store. A process that owns it already must have the same
+    /// [settings](OpenOptions::settings).
+    pub open: OpenOptions,
+    /// Who asks.
+    pub session: SessionOptions,
+    /// Opens the store for this process alone, as [`Store::open`] does.
+    pub exclusive: bool,
+    /// More settings that all processes must agree on, by name, such as the file of DID documents.
+    pub settings: BTreeMap<String, String>,
+    /// What resolves DIDs, where this process owns the store.
+    pub resolver: Option<SharedResolver>,
+    /// The clock of a test, where this process owns the store; all processes have one then, and set the owner's.
+    pub test_clock: Option<Arc<ManualClock>>,
+}
+
+impl std::fmt::Debug for ClientOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ClientOptions({:?}, exclusive: {})", self.session, self.exclusive)
+    }
+}
+
+impl ClientOptions {
+    /// These options of a store, and a session of it.
+    ///
+    /// ```
+    /// use grainstore::{OpenOptions, SessionOptions};
+    /// use grainstore_rpc::ClientOptions;
+    ///
+    /// let options = ClientOptions::new(OpenOptions::new().create(true), SessionOptions::default());
+    /// assert!(!options.exclusive);
+    /// ```
+    #[must_use]
+    pub fn new(open: OpenOptions, session: SessionOptions) -> Self {
+        Self { open, session, ..Self::default() }
+    }
+}
+
+/// A store that several processes use at once: this process owns it, or relays to the one that does. Cheap to
+/// clone, `Send` and `Sync`.
+///
+/// The first process to open a store owns it, and listens on a socket in its directory, for processes of the same
+/// user. The others send it their requests, and share nothing else. When it ends, by itself or by force, the next
+/// request of another makes that one the owner. A session is fixed for a client; [`Client::with_session`] has
+/// another one.
+///
+/// ```
+/// use grainstore::{OpenOptions, SessionOptions};
+/// use grainstore_rpc::{Client, ClientOptions};
+/// use serde_json::{Value, json};
+///
+/// # let dir = tempfile::tempdir()?;
+/// let options = ClientOptions::new(OpenOptions::new().create(true), SessionOptions::default());
+/// let owner = Client::open(dir.path(), options.clone())?;
+/// let grain = json!({ "type": "event", "content": "hello", "created_at": "2026-03-02T09:00:00Z" });
+/// let put: Value = owner.call("put", &json!({ "grain": grain }))?;
+///
+/// // Another process does the same; here it is the same one.
+/// let relay = Client::open(dir.path(), options)?;
+/// let got: Value = relay.call("get", &json!({ "address": put["address"] }))?;
+/// assert_eq!(got["grain"]["content"], "hello");
+/// owner.close()?;
+/// assert!(relay.call::<Value>("get", &json!({ "address": put["address"] })).is_ok(), "it owns it now");
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+    session: SessionOptions,
+    own: Arc<Own>,
+}
+
+/// What a process that owns a store serves others with.
+pub(crate) struct Hosting {
+    pub(crate) store: Store,
+    pub(crate) settings: BTreeMap<String, String>,
+    pub(crate) resolver: Option<SharedResolver>,
+    pub(crate) test_clock: Option<Arc<ManualClock>>,
+}
+
+/// What the clones of a client share.
+#[derive(Default)]
+struct Own {
+    /// The session where this process owns the store, and the number of the owning.
+    session: Mutex<Option<(u64, Session)>>,
+    /// Connections that wait for a request, with the number of the joining.
+    idle: Mutex<Vec<(u64, Connection)>>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Client({:?}, {:?})", self.shared, self.session)
+    }
+}
+
+/// What follows a request while it runs.
+#[derive(Default)]
+pub struct Following<'f> {
+    /// Gets the lines of events and of progress, as JSON (docs/rpc.md); it may end the request.
+    pub on_event: Option<&'f mut dyn FnMut(&RawValue) -> ControlFlow<()>>,
+    /// Cancels the request.
+    pub cancel: CancelHandle,
+}
+
+impl std::fmt::Debug for Following<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Following({:?})", self.cancel)
+    }
+}
+
+impl Client {
+    /// Opens the store in a directory, or joins the process that has it open.
+    ///
+    /// # Errors
+    /// As [`Store::open`] where nobody has it open, or `exclusive` is asked for. `ERR_CONFLICT` for settings that
+    /// differ from the owner's, by their name; `ERR_STORE_VERSION` if the owner is another version; `ERR_KEY` for a
+    /// wrong or missing key; `ERR_ACCESS` if the owner is another user's; `ERR_BUSY` if the store is open for one
+    /// process alone, or its owner does not answer, for longer than the options wait.
+    pub fn open(path: impl AsRef<Path>, options: ClientOptions) -> Result<Self> {
+        let session = options.session.clone();
+        let (shared, joined) = Shared::open(path.as_ref(), options)?;
+        let own = Own::default();
+        if let Some((number, connection)) = joined {
+            own.idle.lock().unwrap_or_else(PoisonError::into_inner).push((number, *connection));
+        }
+        Ok(Self { shared: Arc::new(shared), session, own: Arc::new(own) })
+    }
+
+    /// Returns a client of the same store with another session.
+    #[must_use]
+    pub fn with_session(&self, session: SessionOptions) -> Self {
+        Self { shared: Arc::clone(&self.shared), session, own: Arc::default() }
+    }
+
+    /// Returns `true` if the store was created when it was opened.
+    #[must_use]
+    pub fn has_created(&self) -> bool {
+        self.shared.created
+    }
+
+    /// The store, where this process owns it at present.
+    #[must_use]
+    pub fn owned(&self) -> Option<Store> {
+        self.shared.owned()
+    }
+
+    /// The session of this client, where this process owns the store at present.
+    #[must_use]
+    pub fn owned_session(&self) -> Option<Session> {
+        match self.shared.place() {
+            Ok(Place::Here(number, store)) => Some(self.session_on(number, &store)),
+            _ => None,
+        }
+    }
+
+    /// The process that owned the store when it was last looked for; `None` if it is this one.
+    #[must_use]
+    pub fn owner(&self) -> Option<u32> {
+        self.shared.owner()
+    }
+
+    /// Calls a method (docs/rpc.md), such as `get` with `{"address": ...}`. Waits for the answer; a write is on disk
+    /// then.
+    ///
+    /// # Errors
+    /// Those of the method; that of wrong usage for methods that open and close; `ERR_IN_DOUBT` if the owner
+    /// ended before it answered what may not be asked twice; `ERR_BUSY` if it does not answer; `ERR_LIMIT`;
+    /// `ERR_IO` in a fork of the process that opened the store.
+    pub fn call<T: DeserializeOwned>(&self, method: &str, params: &impl Serialize) -> Result<T> {
+        let params = serde_json::value::to_raw_value(params)?;
+        let answer = self.call_following(method, &params, &mut Following::default())?;
+        serde_json::from_str(answer.get()).map_err(|error| {
+            let message = format!("the answer to {method} is not what was expected: {error}");
+            Error::new(Code::Corrupt, message, "read it as any JSON value")
+        })
+    }
+
+    /// As [`Client::call`], with unparsed JSON, and with what follows the request while it runs.
+    ///
+    /// ```
+    /// use grainstore::{OpenOptions, SessionOptions};
+    /// use grainstore_rpc::{Client, ClientOptions, Following};
+    /// use std::ops::ControlFlow;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// let options = ClientOptions::new(OpenOptions::new().create(true), SessionOptions::default());
+    /// let client = Client::open(dir.path(), options)?;
+    /// let mut events = 0;
+    /// let mut count = |_: &serde_json::value::RawValue| {
+    ///     events += 1;
+    ///     ControlFlow::Continue(())
+    /// };
+    /// let mut following = Following { on_event: Some(&mut count), ..Following::default() };
+    /// let query = serde_json::value::to_raw_value(&serde_json::json!({
+    ///     "query": "ASSEMBLE FROM (RECALL) BUDGET 100 tokens STREAM",
+    /// }))?;
+    /// client.call_following("cal_stream", &query, &mut following)?;
+    /// assert!(events > 0);
+    /// # Ok::<(), grainstore_rpc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Client::call`]; `CAL-E082` for a request that was cancelled.
+    pub fn call_following(
+        &self,
+        method: &str,
+        params: &RawValue,
+        following: &mut Following<'_>,
+    ) -> Result<Box<RawValue>> {
+        if !is_of_store(method, false) {
+            let message = format!("{method} is no method of an open store");
+            return Err(Error::usage(Code::Schema, message, "docs/rpc.md lists the methods"));
+        }
+        let request = Call { id: "0", method, params: Some(params) };
+        let mut ended = false;
+        let (cancel, on_event) = (following.cancel.clone(), &mut following.on_event);
+        let mut tell = |line: &[u8]| -> Result<()> {
+            let Some(told) = on_event else { return Ok(()) };
+            let line: &RawValue = serde_json::from_slice(line)?;
+            match told(line) {
+                ControlFlow::Continue(()) => Ok(()),
+                ControlFlow::Break(()) => {
+                    ended = true;
+                    Err(Error::OutputClosed)
+                }
+            }
+        };
+        // Both ways tell events to the same listener, never at once.
+        let tell = std::cell::RefCell::new(&mut tell as &mut dyn FnMut(&[u8]) -> Result<()>);
+        self.with(
+            &request,
+            |session, resolver| {
+                let mut host = Host::of_call(session, resolver);
+                let mut tell = tell.borrow_mut();
+                let mut sink = LineSink::new(&mut **tell);
+                let (patience, id) = (Patience::default(), RawValue::NULL);
+                let mut events = Events::of(&mut sink, Some(id), &patience, cancel.clone());
+                let answer = run(&mut host, method, Some(params), &mut events);
+                events.finish()?;
+                answer.and_then(|answer| Ok(serde_json::from_slice(answer.json())?))
+            },
+            |connection, line| {
+                let is_cancelled = || cancel.check().is_err();
+                let answered =
+                    connection.exchange(line, &is_cancelled, &mut **tell.borrow_mut())?;
+                Ok(answered.map_err(|fault| Error::from_fault(&fault)))
+            },
+        )?
+    }
+
+    /// Closes the store for all clones, once what other processes asked of it is answered. They go on without this
+    /// process.
+    ///
+    /// # Errors
+    /// As [`Store::close`].
+    pub fn close(&self) -> Result<()> {
+        self.own.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.own.session.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.shared.close()
+    }
+
+    /// Number of processes' connections that this process serves at present.
+    #[must_use]
+    pub fn served(&self) -> usize {
+        self.shared.served()
+    }
+
+    /// Runs a request here, where this process owns the store, or sends it where another does.
+    pub(crate) fn with<T>(
+        &self,
+        request: &Call<'_>,
+        mut here: impl FnMut(Session, Option<SharedResolver>) -> T,
+        mut there: impl FnMut(&mut Connection, &[u8]) -> std::result::Result<T, Lost>,
+    ) -> Result<T> {
+        let (mut deadline, mut line) = (None, None);
+        loop {
+            let (number, mut connection) = match self.shared.place()? {
+                Place::Here(number, store) => {
+                    return Ok(here(self.session_on(number, &store), self.shared.resolver()));
+                }
+                Place::There(number) => match self.idle(number) {
+                    Some(connection) => (number, connection),
+                    None => {
+                        let until = *deadline.get_or_insert_with(|| Instant::now() + TAKE_OVER);
+                        match self.shared.settle(number, &self.session, until)? {
+                            Some((number, connection)) => (number, *connection),
+                            None => continue,
+                        }
+                    }
+                },
+            };
+            let line = match &mut line {
+                Some(line) => line,
+                none => none.insert(request.line()?),
+            };
+            let lost = match there(&mut connection, line) {
+                Ok(answer) => {
+                    self.park(number, connection);
+                    return Ok(answer);
+                }
+                Err(lost) => lost,
+            };
+            let pid = connection.pid();
+            let is_repeatable = || is_repeatable(request.method, request.params);
+            match lost {
+                Lost::Listener(error) => return Err(error),
+                Lost::Hangs if is_repeatable() => return Err(Error::owner_hangs(pid)),
+                Lost::Unanswered if is_repeatable() => {}
+                Lost::Hangs | Lost::Unanswered => return Err(in_doubt(request.method, pid)),
+                Lost::Unsent => {}
+            }
+            let until = *deadline.get_or_insert_with(|| Instant::now() + TAKE_OVER);
+            if Instant::now() > until {
+                return Err(Error::owner_hangs(pid));
+            }
+        }
+    }
+
+    /// The session of this client on the store that this process owns.
+    fn session_on(&self, number: u64, store: &Store) -> Session {
+        let mut own = self.own.session.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*own {
+            Some((of, session)) if *of == number => session.clone(),
+            _ => {
+                let session = store.session(self.session.clone());
+                *own = Some((number, session.clone()));
+                session
+            }
+        }
+    }
+
+    /// Takes a connection that waits for a request; those to former owners end.
+    fn idle(&self, number: u64) -> Option<Connection> {
+        let mut idle = self.own.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|(of, _)| *of == number);
+        idle.pop().map(|(_, connection)| connection)
+    }
+
+    fn park(&self, number: u64, connection: Connection) {
+        let mut idle = self.own.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push((number, connection));
+    }
+}

@@ -1,0 +1,120 @@
+//! A request as the line that is sent to the owner of the store.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::value::RawValue;
+
+use crate::error::{Code, Error, Result};
+
+/// Most bytes of a request.
+const MAX_BYTES: usize = crate::protocol::MAX_REQUEST_BYTES;
+
+/// Methods that name files, which are meant from the current directory of who asks.
+const OF_FILES: &[&str] = &[
+    "export",
+    "import",
+    "backup",
+    "ages_export",
+    "alf_import",
+    "alf_export",
+    "alf_delta",
+    "alf_apply",
+    "alf_purge",
+    "saga_import",
+    "saga_export",
+    "migrate",
+];
+/// Their members that are names of files.
+const FILES: &[&str] = &["path", "to", "audit_file", "beside"];
+
+/// A request: the JSON of its id, its method, and its parameters as they were written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call<'r> {
+    pub(crate) id: &'r str,
+    pub(crate) method: &'r str,
+    pub(crate) params: Option<&'r RawValue>,
+}
+
+impl Call<'_> {
+    /// The line for another process, without its end.
+    ///
+    /// # Errors
+    /// `ERR_TOO_LARGE`.
+    pub(super) fn line(&self) -> Result<Vec<u8>> {
+        let method = serde_json::to_string(self.method)?;
+        let mut line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":{method}", self.id);
+        if let Some(params) = self.params {
+            line.push_str(",\"params\":");
+            match self.with_whole_names(params) {
+                Some(params) => line.push_str(&params),
+                // JSON that was written over several lines is one.
+                None => line.push_str(&one_line(params.get())?),
+            }
+        }
+        line.push('}');
+        if line.len() > MAX_BYTES {
+            let message = format!("a request has at most {MAX_BYTES} bytes");
+            return Err(Error::new(Code::TooLarge, message, "split the batch"));
+        }
+        Ok(line.into_bytes())
+    }
+
+    /// The parameters with names of files that do not depend on the current directory, if they name files.
+    fn with_whole_names(&self, params: &RawValue) -> Option<String> {
+        if !OF_FILES.contains(&self.method) {
+            return None;
+        }
+        let mut members: BTreeMap<String, Box<RawValue>> =
+            serde_json::from_str(params.get()).ok()?;
+        for name in FILES {
+            let Some(member) = members.get_mut(*name) else { continue };
+            let Ok(file) = serde_json::from_str::<String>(member.get()) else { continue };
+            let whole = std::path::absolute(Path::new(&file)).ok()?;
+            *member = serde_json::value::to_raw_value(whole.to_str()?).ok()?;
+        }
+        one_line(&serde_json::to_string(&members).ok()?).ok()
+    }
+}
+
+/// JSON without line ends, which only lie between its tokens.
+fn one_line(json: &str) -> Result<String> {
+    Ok(if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ") } else { json.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn sent(method: &str, params: &str) -> Value {
+        let params: Box<RawValue> = serde_json::from_str(params).unwrap();
+        let line = Call { id: "7", method, params: Some(&params) }.line().unwrap();
+        assert!(!line.contains(&b'\n'));
+        serde_json::from_slice(&line).unwrap()
+    }
+
+    #[test]
+    fn names_of_files_are_meant_from_here() {
+        let here = std::env::current_dir().unwrap();
+        let told = sent("alf_export", r#"{"path": "agent.alf", "native": true}"#);
+        assert_eq!(told["params"]["path"], json!(here.join("agent.alf")));
+        assert_eq!(told["params"]["native"], true);
+        assert_eq!(sent("paths", r#"{"to": "x"}"#)["params"]["to"], "x");
+    }
+
+    #[test]
+    fn a_request_over_several_lines_is_one() {
+        let told = sent("put", "{\n\"grain\":\r\n {\"a\": \"b\\n\"}}");
+        assert_eq!(
+            told,
+            json!({ "jsonrpc": "2.0", "id": 7, "method": "put",
+            "params": { "grain": { "a": "b\n" } } })
+        );
+        let long = format!("{{\"a\": \"{}\"}}", "x".repeat(MAX_BYTES));
+        let params: Box<RawValue> = serde_json::from_str(&long).unwrap();
+        let refused = Call { id: "1", method: "put", params: Some(&params) }.line().unwrap_err();
+        assert!(refused.has_code(Code::TooLarge), "{refused}");
+    }
+}

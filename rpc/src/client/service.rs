@@ -1,0 +1,245 @@
+//! The side of the process that has a store open: it answers the requests of processes that join.
+//!
+//! One thread accepts, and one more serves each connection. [`Service::stop`] lets what was asked be answered first.
+
+use std::collections::HashMap;
+use std::io::{self, BufReader, BufWriter};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use grainstore::cal::CancelHandle;
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::Hosting;
+use super::greeting::{First, Join, Joined, Proof, Refused, Reply};
+use super::greeting::{bound, challenge, digits, is_answer, not_understood, receive, send};
+use super::socket::{Listener, peer};
+use crate::error::{Code, Error, Result};
+use crate::host::Host;
+use crate::patience::Patience;
+use crate::protocol::answer_all;
+
+/// Most connections at once.
+const MAX_CONNECTIONS: usize = 1_024;
+/// Time for the lines of a greeting.
+const GREETING_TIME: Duration = Duration::from_secs(10);
+/// Time that a process may take nothing of its answer, before its connection ends.
+const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// Time after which accepting is tried again where the system had no room for a connection.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+
+/// What serves the connections of a store.
+#[derive(Debug)]
+pub(super) struct Service {
+    shared: Arc<Serving>,
+    accepting: Option<JoinHandle<()>>,
+    /// Closed to wake the thread that accepts.
+    wake: Option<UnixStream>,
+}
+
+/// What the threads of a service share.
+struct Serving {
+    hosting: Hosting,
+    listener: Listener,
+    connections: Mutex<HashMap<u64, Connected>>,
+    last: AtomicU64,
+}
+
+/// A connection that is served.
+struct Connected {
+    stream: UnixStream,
+    thread: Option<JoinHandle<()>>,
+    /// Cancels what it has asked for.
+    cancel: CancelHandle,
+}
+
+impl std::fmt::Debug for Serving {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Serving({:?})", self.hosting.store)
+    }
+}
+
+impl Service {
+    /// Begins to listen in the directory of a store that is open here.
+    pub(super) fn start(directory: &Path, hosting: Hosting) -> io::Result<Self> {
+        let listener = Listener::bind(directory)?;
+        let (connections, last) = (Mutex::default(), AtomicU64::new(0));
+        let shared = Serving { hosting, listener, connections, last };
+        let shared = Arc::new(shared);
+        let (wake, woken) = UnixStream::pair()?;
+        let serving = Arc::clone(&shared);
+        let accept = move || serving.accept_until(&woken);
+        let accepting = thread::Builder::new().name("socket".to_owned()).spawn(accept)?;
+        Ok(Self { shared, accepting: Some(accepting), wake: Some(wake) })
+    }
+
+    /// Accepts nobody any more, and returns once everything is answered that was asked before. The caller still has
+    /// the store open.
+    pub(super) fn stop(&mut self) {
+        self.wake = None;
+        let Some(accepting) = self.accepting.take() else { return };
+        let _ = accepting.join();
+        self.shared.listener.remove();
+        let threads: Vec<_> = {
+            let mut connections = self.shared.connections();
+            for one in connections.values() {
+                // What was sent is read yet; what is not sent fails where it is sent.
+                let _ = one.stream.shutdown(Shutdown::Read);
+            }
+            connections.values_mut().filter_map(|one| one.thread.take()).collect()
+        };
+        for one in threads {
+            let _ = one.join();
+        }
+    }
+
+    /// Number of requests' connections.
+    pub(super) fn connections(&self) -> usize {
+        self.shared.connections().len()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Serving {
+    fn connections(&self) -> MutexGuard<'_, HashMap<u64, Connected>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Accepts connections until the other end of `woken` is closed.
+    fn accept_until(self: &Arc<Self>, woken: &UnixStream) {
+        loop {
+            let mut ready = [
+                PollFd::new(&self.listener.socket, PollFlags::IN),
+                PollFd::new(woken, PollFlags::IN),
+            ];
+            match poll(&mut ready, None) {
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(_) => return,
+                Ok(_) => {}
+            }
+            let [_, wake] = &ready;
+            if !wake.revents().is_empty() {
+                return;
+            }
+            match self.listener.socket.accept() {
+                Ok((stream, _)) => self.serve(stream),
+                Err(_) => thread::sleep(ACCEPT_AGAIN),
+            }
+        }
+    }
+
+    /// Serves a connection on a thread of its own.
+    fn serve(self: &Arc<Self>, stream: UnixStream) {
+        let is_own = peer(&stream).is_ok_and(|peer| peer.is_same_user);
+        if !is_own || self.connections().len() >= MAX_CONNECTIONS {
+            let why = match is_own {
+                false => Error::new_access("the store is another user's"),
+                true => Error::refused(
+                    "ERR_BUSY",
+                    format!("{MAX_CONNECTIONS} processes share it"),
+                    "try later",
+                ),
+            };
+            let _ = stream.set_write_timeout(Some(ACCEPT_AGAIN));
+            let _ = send(&mut &stream, &Reply::Refused(Refused::from(&why)));
+            return;
+        }
+        let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let Ok(own) = stream.try_clone() else { return };
+        let cancel = CancelHandle::new();
+        // Before the thread: it removes the connection when it ends.
+        self.connections().insert(id, Connected { stream: own, thread: None, cancel });
+        let serving = Arc::clone(self);
+        let run = move || {
+            // An error ends the connection, which tells the other end.
+            let _ = serving.converse(id, &stream);
+            serving.connections().remove(&id);
+        };
+        match thread::Builder::new().name(format!("relay-{id}")).spawn(run) {
+            Ok(thread) => {
+                if let Some(connected) = self.connections().get_mut(&id) {
+                    connected.thread = Some(thread);
+                }
+            }
+            Err(_) => drop(self.connections().remove(&id)),
+        }
+    }
+
+    /// Greets, and answers requests until the other end is closed.
+    fn converse(self: &Arc<Self>, id: u64, stream: &UnixStream) -> Result<()> {
+        stream.set_read_timeout(Some(GREETING_TIME))?;
+        stream.set_write_timeout(Some(ANSWER_TIME))?;
+        let mut reader = BufReader::with_capacity(64 << 10, stream);
+        let mut writer = BufWriter::with_capacity(64 << 10, stream);
+        let first = match receive(&mut reader) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                let refused = Refused::from(&not_understood(&error));
+                return Ok(send(&mut writer, &Reply::Refused(refused))?);
+            }
+            first => first?,
+        };
+        let join = match first {
+            First::Ping => return Ok(send(&mut writer, &Reply::Done)?),
+            First::Cancel(other) => {
+                if let Some(other) = self.connections().get(&other) {
+                    other.cancel.cancel();
+                }
+                return Ok(send(&mut writer, &Reply::Done)?);
+            }
+            First::Join(join) => join,
+        };
+        if let Err(error) = self.admit(id, &join, &mut reader, &mut writer) {
+            return Ok(send(&mut writer, &Reply::Refused(Refused::from(&error)))?);
+        }
+        stream.set_read_timeout(None)?;
+        let session = self.hosting.store.session(join.session.into());
+        let serving = Arc::clone(self);
+        let renew = Box::new(move || serving.renew(id));
+        let mut host = Host::joined(session, &self.hosting, renew);
+        answer_all(&mut host, &mut reader, &mut writer, &Patience::default())
+    }
+
+    /// What cancels the next request of a connection.
+    fn renew(&self, id: u64) -> CancelHandle {
+        let cancel = CancelHandle::new();
+        if let Some(connected) = self.connections().get_mut(&id) {
+            connected.cancel = cancel.clone();
+        }
+        cancel
+    }
+
+    /// Checks who joins, and welcomes it.
+    fn admit(
+        &self,
+        id: u64,
+        join: &Join,
+        reader: &mut BufReader<&UnixStream>,
+        writer: &mut BufWriter<&UnixStream>,
+    ) -> Result<()> {
+        join.check(&self.hosting.store, &self.hosting.settings)?;
+        let own = challenge()?;
+        let answer = self.hosting.store.key_proof(&bound("owner", &own, &join.challenge))?;
+        let proof = answer.map(|answer| Proof { challenge: own.clone(), answer: digits(&answer) });
+        send(writer, &Reply::Joined(Joined { connection: id, proof }))?;
+        let Some(expected) =
+            self.hosting.store.key_proof(&bound("relay", &own, &join.challenge))?
+        else {
+            return Ok(());
+        };
+        let given: String = receive(reader)?;
+        if !is_answer(&expected, &given) {
+            return Err(Error::new(Code::Key, "the key is not that of the store", "give its key"));
+        }
+        Ok(send(writer, &Reply::Done)?)
+    }
+}

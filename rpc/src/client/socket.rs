@@ -1,0 +1,159 @@
+//! The socket of an open store, in the store's directory: listening on it, and finding who listens.
+//!
+//! Only processes of the same user speak with each other: the socket has mode 0600, and both ends ask the system
+//! who is at the other. A path too long for a socket's address is named by way of the open directory.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::geteuid;
+
+/// Name of the socket in the directory of a store.
+const NAME: &str = "socket";
+/// Its name until it is ready.
+const NEW_NAME: &str = "socket.new";
+/// Most bytes of the path in a socket's address: 108 with the final zero.
+const MAX_ADDRESS_BYTES: usize = 107;
+
+/// The socket of the process that has a store open.
+#[derive(Debug)]
+pub(super) struct Listener {
+    pub(super) socket: UnixListener,
+    path: PathBuf,
+}
+
+impl Listener {
+    /// Listens in the directory of a store, in place of a socket that a process left there when it was killed. The
+    /// caller holds the store's lock.
+    pub(super) fn bind(directory: &Path) -> io::Result<Self> {
+        let (new, path) = (directory.join(NEW_NAME), directory.join(NAME));
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let socket = with_address(directory, NEW_NAME, |address| UnixListener::bind(address))?;
+        fs::set_permissions(&new, Permissions::from_mode(0o600))?;
+        fs::rename(&new, &path)?;
+        Ok(Self { socket, path })
+    }
+
+    /// Removes the socket, so that nobody looks for who listens no more. The caller still holds the store's lock.
+    pub(super) fn remove(&self) {
+        // Where it stays it is one that a killed process leaves.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// The process at the other end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Peer {
+    pub(super) pid: u32,
+    pub(super) is_same_user: bool,
+}
+
+/// Returns who is at the other end.
+pub(super) fn peer(stream: &UnixStream) -> io::Result<Peer> {
+    let of = socket_peercred(stream)?;
+    let pid = u32::try_from(of.pid.as_raw_nonzero().get()).unwrap_or_default();
+    Ok(Peer { pid, is_same_user: of.uid == geteuid() })
+}
+
+/// Connects to who has the store in a directory open; `None` if nobody listens.
+pub(super) fn connect(directory: &Path) -> io::Result<Option<UnixStream>> {
+    let place = directory.join(NAME);
+    match fs::symlink_metadata(&place) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+        Ok(found) if !found.file_type().is_socket() => {
+            let message = format!("{} is no socket: remove it", place.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        Ok(_) => {}
+    }
+    match with_address(directory, NAME, |address| UnixStream::connect(address)) {
+        Ok(stream) => Ok(Some(stream)),
+        Err(error)
+            if [io::ErrorKind::ConnectionRefused, io::ErrorKind::NotFound]
+                .contains(&error.kind()) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Calls with the address of a socket in a directory. One too long leads through the directory, opened.
+fn with_address<T>(
+    directory: &Path,
+    name: &str,
+    call: impl Fn(&Path) -> io::Result<T>,
+) -> io::Result<T> {
+    let address = directory.join(name);
+    if address.as_os_str().len() <= MAX_ADDRESS_BYTES {
+        return call(&address);
+    }
+    let opened = File::open(directory)?;
+    call(&PathBuf::from(format!("/proc/self/fd/{}/{name}", opened.as_raw_fd())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn greets(directory: &Path) {
+        let listener = Listener::bind(directory).unwrap();
+        let mode = fs::metadata(directory.join(NAME)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let mut there = connect(directory).unwrap().unwrap();
+        let (mut here, _) = listener.socket.accept().unwrap();
+        let own = Peer { pid: std::process::id(), is_same_user: true };
+        assert_eq!((peer(&there).unwrap(), peer(&here).unwrap()), (own, own));
+        there.write_all(b"tea").unwrap();
+        drop(there);
+        let mut told = String::new();
+        here.read_to_string(&mut told).unwrap();
+        assert_eq!(told, "tea");
+        listener.remove();
+        assert!(connect(directory).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_path_of_any_length_is_listened_on() {
+        let dir = tempfile::tempdir().unwrap();
+        greets(dir.path());
+        let deep = dir.path().join("d".repeat(200)).join("e".repeat(200));
+        fs::create_dir_all(&deep).unwrap();
+        greets(&deep);
+    }
+
+    #[test]
+    fn a_socket_that_was_left_is_nobody_and_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(Listener::bind(dir.path()).unwrap());
+        assert!(dir.path().join(NAME).exists());
+        assert!(connect(dir.path()).unwrap().is_none());
+        let _new = Listener::bind(dir.path()).unwrap();
+        assert!(connect(dir.path()).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let _elsewhere = Listener::bind(other.path()).unwrap();
+        symlink(other.path().join(NAME), dir.path().join(NAME)).unwrap();
+        let refused = connect(dir.path()).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidData, "{refused}");
+        // Who opens the store takes its place.
+        let _here = Listener::bind(dir.path()).unwrap();
+        assert!(connect(dir.path()).unwrap().is_some());
+        assert!(connect(other.path()).unwrap().is_some());
+    }
+}

@@ -1,0 +1,77 @@
+//! Systems where processes do not share an open store: each has it alone.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::time::Instant;
+
+use grainstore::{OpenOptions, SessionOptions};
+use serde_json::value::RawValue;
+
+use super::Hosting;
+use crate::error::{Error, Result};
+
+/// A connection, of which there are none.
+#[derive(Debug)]
+pub(crate) enum Connection {}
+
+pub(super) enum Sought {
+    #[expect(dead_code, reason = "nobody is joined")]
+    Joined(Box<Connection>),
+    Nobody,
+}
+
+#[derive(Debug)]
+#[expect(dead_code, reason = "nothing is sent")]
+pub(crate) enum Lost {
+    Unsent,
+    Unanswered,
+    Hangs,
+    Listener(Error),
+}
+
+pub(super) struct Joining<'j> {
+    pub(super) directory: &'j Path,
+    pub(super) open: &'j OpenOptions,
+    pub(super) settings: &'j BTreeMap<String, String>,
+    pub(super) session: &'j SessionOptions,
+}
+
+pub(crate) type Answered = std::result::Result<Box<RawValue>, Box<RawValue>>;
+
+impl Connection {
+    pub(super) fn join(_: &Joining<'_>, _: Instant) -> Result<Sought> {
+        Ok(Sought::Nobody)
+    }
+
+    pub(crate) fn exchange(
+        &mut self,
+        _: &[u8],
+        _: &dyn Fn() -> bool,
+        _: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> std::result::Result<Answered, Lost> {
+        match *self {}
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        match *self {}
+    }
+}
+
+/// Nothing that serves.
+#[derive(Debug)]
+pub(super) enum Service {}
+
+impl Service {
+    pub(super) fn start(_: &Path, _: Hosting) -> io::Result<Self> {
+        Err(io::Error::from(io::ErrorKind::Unsupported))
+    }
+
+    pub(super) fn stop(&mut self) {
+        match *self {}
+    }
+
+    pub(super) fn connections(&self) -> usize {
+        match *self {}
+    }
+}

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use grainstore::{ContentAddress, KeyFile, OpenOptions, Power, Session, SessionOptions, Store};
-use grainstore_rpc::{DidSources, SharedResolver};
+use grainstore_rpc::{ClientOptions, DidSources, SharedResolver};
 
 use crate::error::{Code, Error, Result};
 use crate::globals::Globals;
@@ -82,14 +82,26 @@ impl<'w> Context<'w> {
         })
     }
 
+    /// Returns the options for a store that is shared with other processes.
+    pub(crate) fn client_options(&self, create: bool) -> Result<ClientOptions> {
+        let mut options =
+            ClientOptions::new(self.options()?.create(create), self.session_options());
+        options.resolver = self.resolver()?;
+        options.settings = self.did_sources().settings();
+        Ok(options)
+    }
+
     /// Returns what resolves the DIDs of signers, if something is named.
     pub(crate) fn resolver(&self) -> Result<Option<SharedResolver>> {
-        let sources = DidSources {
+        self.did_sources().resolver()
+    }
+
+    fn did_sources(&self) -> DidSources {
+        DidSources {
             documents: self.globals.did_documents.clone(),
             program: self.globals.did_resolver.iter().cloned().collect(),
             deadline: None,
-        };
-        sources.resolver()
+        }
     }
 
     /// Notes on a terminal that a command takes a while.

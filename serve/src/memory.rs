@@ -4,13 +4,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use grainstore_rpc::{Code, Error, Result};
+use grainstore::cal::CancelHandle;
+use grainstore_rpc::{Code, Error, Following, Result};
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
 /// The methods of docs/rpc.md on one open store, which block. [`grainstore_rpc::Client`] is one.
 ///
 /// ```
+/// use grainstore::cal::CancelHandle;
 /// use grainstore_rpc::Result;
 /// use serde_json::{Value, json};
 ///
@@ -18,7 +20,7 @@ use tokio::task::spawn_blocking;
 /// struct Empty;
 ///
 /// impl grainstore_serve::Operations for Empty {
-///     fn call(&self, _method: &str, _params: &Value) -> Result<Value> {
+///     fn call(&self, _: &str, _: &Value, _: &CancelHandle) -> Result<Value> {
 ///         Ok(json!({ "results": [] }))
 ///     }
 ///     fn close(&self) -> Result<()> {
@@ -27,11 +29,12 @@ use tokio::task::spawn_blocking;
 /// }
 /// ```
 pub trait Operations: Send + Sync + 'static {
-    /// Calls a method of docs/rpc.md with an object of parameters; answers its result.
+    /// Calls a method of docs/rpc.md with an object of parameters; answers its result. What reads ends early once
+    /// it is cancelled.
     ///
     /// # Errors
-    /// As the method.
-    fn call(&self, method: &str, params: &Value) -> Result<Value>;
+    /// As the method; `CAL-E082` for what was cancelled.
+    fn call(&self, method: &str, params: &Value, cancel: &CancelHandle) -> Result<Value>;
 
     /// Closes the store. What was acknowledged is there, also where this fails.
     ///
@@ -41,12 +44,28 @@ pub trait Operations: Send + Sync + 'static {
 }
 
 impl Operations for grainstore_rpc::Client {
-    fn call(&self, method: &str, params: &Value) -> Result<Value> {
-        Self::call(self, method, params)
+    fn call(&self, method: &str, params: &Value, cancel: &CancelHandle) -> Result<Value> {
+        let params = serde_json::value::to_raw_value(params)?;
+        let mut following = Following { cancel: cancel.clone(), ..Following::default() };
+        let answer = self.call_following(method, &params, &mut following)?;
+        Ok(serde_json::from_str(answer.get())?)
     }
 
     fn close(&self) -> Result<()> {
         Self::close(self)
+    }
+}
+
+/// The operations of a store, for one call of a client.
+pub(crate) struct Calls<'s> {
+    store: &'s dyn Operations,
+    cancel: &'s CancelHandle,
+}
+
+impl Calls<'_> {
+    /// As [`Operations::call`].
+    pub(crate) fn call(&self, method: &str, params: &Value) -> Result<Value> {
+        self.store.call(method, params, self.cancel)
     }
 }
 
@@ -80,18 +99,25 @@ impl Memory {
         drop(spawn_blocking(move || shared.store().map(drop)));
     }
 
-    /// Does something with the store on a thread that may block.
+    /// Does something with the store on a thread that may block; nothing, if it is cancelled before its turn.
     ///
     /// # Errors
-    /// Those of opening, and of what is done.
-    pub(crate) async fn with<T, E, F>(&self, work: F) -> Result<T, E>
+    /// Those of opening, and of what is done; `CAL-E082` for what was cancelled.
+    pub(crate) async fn with<T, E, F>(&self, cancel: CancelHandle, work: F) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<Error> + Send + 'static,
-        F: FnOnce(&dyn Operations) -> Result<T, E> + Send + 'static,
+        F: FnOnce(&Calls<'_>) -> Result<T, E> + Send + 'static,
     {
         let shared = Arc::clone(&self.0);
-        let done = spawn_blocking(move || work(&*shared.store()?)).await;
+        let work = move || {
+            let store = shared.store()?;
+            if cancel.check().is_err() {
+                return Err(Error::new(Code::Cancelled, "the call was cancelled", "").into());
+            }
+            work(&Calls { store: &*store, cancel: &cancel })
+        };
+        let done = spawn_blocking(work).await;
         done.unwrap_or_else(|_| Err(broken("an operation ended without an answer").into()))
     }
 

@@ -1,5 +1,6 @@
 //! Grains as resources: `grain://ADDRESS`.
 
+use grainstore::cal::CancelHandle;
 use rmcp::model::{
     CacheScope, ErrorData, ListResourcesResult, ReadResourceResult, Resource, ResourceContents,
     ResourceTemplate,
@@ -10,7 +11,7 @@ use super::answer::uri;
 use super::arguments::address;
 use super::failure::Failure;
 use super::rows;
-use crate::memory::{Memory, Operations};
+use crate::memory::{Calls, Memory};
 
 /// Grains of a page of the list.
 const PAGE: u64 = 20;
@@ -35,8 +36,8 @@ pub(super) async fn list(
     if let (Some(cursor), Value::Object(query)) = (cursor, &mut query) {
         query.insert("cursor".to_owned(), Value::from(cursor));
     }
-    let work = move |store: &dyn Operations| Ok::<_, Failure>(store.call("query", &query)?);
-    let answer = memory.with(work).await.map_err(refused)?;
+    let work = move |store: &Calls<'_>| Ok::<_, Failure>(store.call("query", &query)?);
+    let answer = memory.with(CancelHandle::new(), work).await.map_err(refused)?;
     let found = answer.get("results").and_then(Value::as_array);
     let found = found.map(Vec::as_slice).unwrap_or_default().iter().filter_map(resource);
     let mut list = ListResourcesResult::with_all_items(found.collect());
@@ -72,14 +73,14 @@ pub(super) async fn read(memory: &Memory, uri: String) -> Result<ReadResourceRes
         return Err(unknown(&uri));
     }
     let Ok(of) = address(&uri) else { return Err(unknown(&uri)) };
-    let work = move |store: &dyn Operations| {
-        Ok::<_, Failure>(store.call("get", &json!({ "address": of }))?)
-    };
-    let stored =
-        memory.with(work).await.map_err(|failure| match failure.has_code("ERR_NOT_FOUND") {
+    let work =
+        move |store: &Calls<'_>| Ok::<_, Failure>(store.call("get", &json!({ "address": of }))?);
+    let stored = memory.with(CancelHandle::new(), work).await.map_err(|failure| {
+        match failure.has_code("ERR_NOT_FOUND") {
             true => unknown(&uri),
             false => refused(failure),
-        })?;
+        }
+    })?;
     let kept = ["address", "grain", "state", "signature"]
         .iter()
         .filter_map(|name| Some(((*name).to_owned(), stored.get(name)?.clone())));

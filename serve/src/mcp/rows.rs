@@ -1,5 +1,7 @@
 //! Grains in answers: of bounded size, with a mark where a text was cut. The whole grain is its resource.
 
+use grainstore::EpochMs;
+use grainstore_sml::{Clock, relative_time};
 use serde_json::{Map, Value, json};
 
 /// Most bytes of JSON of all grains in one answer.
@@ -20,6 +22,10 @@ const FIRST_FIELDS: &[&str] = &[
     "description",
     "title",
 ];
+
+/// Members that are times in milliseconds, and read as ISO 8601 by a model.
+const TIMES: &[&str] =
+    &["created_at", "valid_from", "valid_to", "system_valid_from", "system_valid_to"];
 
 /// Members of a grain's state that an agent may act on.
 const STATE_FIELDS: &[&str] = &[
@@ -44,7 +50,8 @@ pub(super) fn row(found: &Value, bytes: usize) -> Value {
     if let Some(score) = found.get("score").and_then(Value::as_f64) {
         row.insert("score".to_owned(), json!((score * 1_000.0).round() / 1_000.0));
     }
-    let (grain, clipped) = grain(found.get("grain").unwrap_or(&Value::Null), bytes);
+    let (mut grain, clipped) = grain(found.get("grain").unwrap_or(&Value::Null), bytes);
+    show_times(&mut grain);
     row.insert("grain".to_owned(), grain);
     if clipped {
         row.insert("clipped".to_owned(), Value::Bool(true));
@@ -62,9 +69,23 @@ pub(super) fn version(found: &Value, bytes: usize) -> Value {
         told.then(|| ((*name).to_owned(), value.clone()))
     });
     if let Value::Object(fields) = &mut version {
-        fields.insert("state".to_owned(), Value::Object(kept.collect()));
+        let mut state = Value::Object(kept.collect());
+        show_times(&mut state);
+        fields.insert("state".to_owned(), state);
     }
     version
+}
+
+/// Writes times in ISO 8601, in UTC.
+fn show_times(fields: &mut Value) {
+    for name in TIMES {
+        if let Some(time) = fields.get_mut(*name)
+            && let Some(ms) = time.as_i64()
+        {
+            let at = EpochMs::new(ms);
+            *time = Value::from(relative_time(at, &Clock { now: at, iso_timestamps: true }));
+        }
+    }
 }
 
 /// Returns the address of a row.
@@ -146,11 +167,12 @@ mod tests {
 
     #[test]
     fn a_short_row_is_whole() {
-        let found = json!({ "address": "ab", "grain": { "type": "event", "content": "a" },
+        let found = json!({ "address": "ab", "grain": { "type": "event", "content": "a", "created_at": 1_000 },
             "state": { "superseded_by": null, "contradicted": false, "held": true } });
         assert_eq!(
             version(&found, 512),
-            json!({ "address": "ab", "grain": { "type": "event", "content": "a" }, "state": { "held": true } })
+            json!({ "address": "ab", "state": { "held": true },
+                "grain": { "type": "event", "content": "a", "created_at": "1970-01-01T00:00:01Z" } })
         );
     }
 }

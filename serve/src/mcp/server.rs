@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use grainstore::cal::CancelHandle;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest,
@@ -18,7 +19,7 @@ use super::answer::failed;
 use super::confirm::{Confirmations, Person};
 use super::failure::{Failure, Kind};
 use super::{Profile, prompts, resources, tools};
-use crate::memory::{Memory, Operations};
+use crate::memory::{Calls, Memory};
 
 /// What a client tells its model about this server.
 const INSTRUCTIONS: &str = "A long-term memory that outlives this conversation. \
@@ -75,6 +76,7 @@ impl Server {
         &self,
         called: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
+        cancel: CancelHandle,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = self.tools().find(|tool| tool.name == called.name) else {
             let name: String = called.name.chars().take(64).collect();
@@ -87,10 +89,13 @@ impl Server {
         let done = match tool.run {
             tools::Run::Store(run) => {
                 let setting = Arc::clone(&self.setting);
-                let work = move |store: &dyn Operations| run(&setting, arguments, store);
-                self.memory.with(work).await.map(|answer| CallToolResult::from(answer).into())
+                let work = move |store: &Calls<'_>| run(&setting, arguments, store);
+                self.memory
+                    .with(cancel, work)
+                    .await
+                    .map(|answer| CallToolResult::from(answer).into())
             }
-            tools::Run::Forget => tools::forget(self, arguments, person).await,
+            tools::Run::Forget => tools::forget(self, arguments, person, &cancel).await,
         };
         Ok(done.unwrap_or_else(|failure| failed(&failure).into()))
     }
@@ -143,10 +148,12 @@ impl ServerHandler for Server {
         called: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let cancel = CancelHandle::new();
         tokio::select! {
-            answer = self.call(called, &context) => answer,
+            answer = self.call(called, &context, cancel.clone()) => answer,
             // Nobody gets this; a write that has begun is done all the same.
             () = context.ct.cancelled() => {
+                cancel.cancel();
                 Ok(failed(&Failure::new(Kind::Cancelled, "the call was cancelled", "")).into())
             }
         }

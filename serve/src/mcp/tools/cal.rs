@@ -9,7 +9,7 @@ use crate::mcp::arguments::{read, wrong};
 use crate::mcp::failure::{Failure, Kind, Result};
 use crate::mcp::rows;
 use crate::mcp::server::Setting;
-use crate::memory::Operations;
+use crate::memory::Calls;
 
 pub(super) const DESCRIPTION: &str = "Run one CAL statement, such as RECALL beliefs ABOUT \"alice\" | LIMIT 5, \
 ASSEMBLE, HISTORY, DESCRIBE grammar. ADD, SUPERSEDE and REVERT answer a plan and a token first; \
@@ -44,7 +44,7 @@ struct Cal {
     token: Option<Value>,
 }
 
-pub(super) fn run(_: &Setting, arguments: JsonObject, store: &dyn Operations) -> Result<Answer> {
+pub(super) fn run(_: &Setting, arguments: JsonObject, store: &Calls<'_>) -> Result<Answer> {
     match read(arguments)? {
         Cal { query: Some(query), params, token: None } => {
             let mut call = json!({ "query": query });
@@ -68,7 +68,7 @@ pub(super) fn run(_: &Setting, arguments: JsonObject, store: &dyn Operations) ->
 }
 
 /// Prepares a statement that writes.
-fn prepare(mut call: Value, store: &dyn Operations) -> Result<Answer> {
+fn prepare(mut call: Value, store: &Calls<'_>) -> Result<Answer> {
     if let Value::Object(call) = &mut call {
         call.insert("tier".to_owned(), Value::from(1));
     }

@@ -1,5 +1,6 @@
 //! `forget`: takes one grain out of use, or erases it for good once a person agrees.
 
+use grainstore::cal::CancelHandle;
 use rmcp::model::{CallToolResponse, CallToolResult, JsonObject};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use crate::mcp::confirm::{Asked, Person};
 use crate::mcp::failure::{Failure, Kind, Result};
 use crate::mcp::rows;
 use crate::mcp::server::Server;
-use crate::memory::Operations;
+use crate::memory::Calls;
 
 pub(super) const DESCRIPTION: &str = "Take one grain out of use for good (retract it); its history stays. \
 With erase, delete it and its traces irrecoverably, once the person confirms. \
@@ -53,6 +54,7 @@ pub(in crate::mcp) async fn forget(
     server: &Server,
     arguments: JsonObject,
     person: Person,
+    cancel: &CancelHandle,
 ) -> Result<CallToolResponse> {
     let mut given: Forget = read(arguments)?;
     given.address = address(&given.address)?;
@@ -60,18 +62,23 @@ pub(in crate::mcp) async fn forget(
         return Err(wrong("forgetting needs a reason", "say why in a sentence"));
     }
     if !given.erase {
-        let work = move |store: &dyn Operations| match given.dry_run {
+        let work = move |store: &Calls<'_>| match given.dry_run {
             true => explain(&given, store),
             false => retract(&given, store),
         };
-        return server.memory.with(work).await.map(|answer| CallToolResult::from(answer).into());
+        return server
+            .memory
+            .with(cancel.clone(), work)
+            .await
+            .map(|answer| CallToolResult::from(answer).into());
     }
     if !server.setting.allow_erase {
         let hint = "leave out erase to retract it; or have the server started with --allow-erase";
         return Err(Failure::new(Kind::Access, "this server erases nothing", hint));
     }
     let of = given.clone();
-    let (question, tried) = server.memory.with(move |store| question(&of, store)).await?;
+    let (question, tried) =
+        server.memory.with(cancel.clone(), move |store| question(&of, store)).await?;
     if given.dry_run {
         let answer = told(&given.address, "nothing", tried);
         return Ok(CallToolResult::from(answer).into());
@@ -80,14 +87,15 @@ pub(in crate::mcp) async fn forget(
     match person.confirm(&server.confirmations, &what, question).await? {
         Asked::CallAgain(result) => Ok((*result).into()),
         Asked::Agreed => {
-            let answer = server.memory.with(move |store| erase(&given, store)).await?;
+            let answer =
+                server.memory.with(cancel.clone(), move |store| erase(&given, store)).await?;
             Ok(CallToolResult::from(answer).into())
         }
     }
 }
 
 /// Takes a grain out of use. One that is out of use already stays so.
-fn retract(given: &Forget, store: &dyn Operations) -> Result<Answer> {
+fn retract(given: &Forget, store: &Calls<'_>) -> Result<Answer> {
     let call = json!({ "address": given.address, "status": "retracted", "reason": given.reason });
     match store.call("set_verification", &call).map_err(Failure::from) {
         Ok(_) => Ok(told(&given.address, "retracted", Value::Null)),
@@ -108,7 +116,7 @@ fn retract(given: &Forget, store: &dyn Operations) -> Result<Answer> {
 }
 
 /// Tells who may take a grain out of use.
-fn explain(given: &Forget, store: &dyn Operations) -> Result<Answer> {
+fn explain(given: &Forget, store: &Calls<'_>) -> Result<Answer> {
     let explained = store.call("policy_explain", &json!({ "address": given.address }))?;
     let policy = explained.get("policy");
     let member = |name: &str| policy.and_then(|policy| policy.get(name));
@@ -117,7 +125,7 @@ fn explain(given: &Forget, store: &dyn Operations) -> Result<Answer> {
 }
 
 /// The question to the person, and what an erasure would do. A refusal that is known now is an error.
-fn question(given: &Forget, store: &dyn Operations) -> Result<(String, Value)> {
+fn question(given: &Forget, store: &Calls<'_>) -> Result<(String, Value)> {
     let stored = store.call("get", &json!({ "address": given.address }))?;
     let call = json!({ "address": given.address, "reason": given.reason, "dry_run": true });
     let tried = store.call("erase", &call)?;
@@ -150,7 +158,7 @@ fn question(given: &Forget, store: &dyn Operations) -> Result<(String, Value)> {
 }
 
 /// Erases a grain.
-fn erase(given: &Forget, store: &dyn Operations) -> Result<Answer> {
+fn erase(given: &Forget, store: &Calls<'_>) -> Result<Answer> {
     let call = json!({ "address": given.address, "reason": given.reason, "now": true });
     let erased = store.call("erase", &call)?;
     Ok(told(&given.address, "erased", counts(&erased)))

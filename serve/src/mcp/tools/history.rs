@@ -11,7 +11,7 @@ use crate::mcp::arguments::{End, Moment, address, read, within, wrong};
 use crate::mcp::failure::{Failure, Kind, Result};
 use crate::mcp::rows;
 use crate::mcp::server::Setting;
-use crate::memory::Operations;
+use crate::memory::Calls;
 
 pub(super) const DESCRIPTION: &str = "All versions of a fact, newest first: what it was, when and why it ended, \
 and who may change it now. By address, or by subject and relation.";
@@ -50,7 +50,7 @@ struct History {
     cursor: Option<String>,
 }
 
-pub(super) fn run(_: &Setting, arguments: JsonObject, store: &dyn Operations) -> Result<Answer> {
+pub(super) fn run(_: &Setting, arguments: JsonObject, store: &Calls<'_>) -> Result<Answer> {
     let asked: History = read(arguments)?;
     let limit = within("limit", asked.limit, LIMIT, LIMITS)?;
     let skipped = asked.cursor.as_deref().map_or(Ok(0), skipped)?;
@@ -109,12 +109,16 @@ fn which(asked: &History) -> Result<Value> {
 
 /// Adds the `reason` why each version was replaced or ended, where it is found: in the version that replaced it, or
 /// among the newest entries of the audit log.
-fn tell_reasons(versions: &mut [Value], store: &dyn Operations) {
+fn tell_reasons(versions: &mut [Value], store: &Calls<'_>) {
     let given: Vec<_> = versions
         .iter()
         .map(|version| {
             let by = rows::address(version)?.to_owned();
-            let reason = version.pointer("/grain/context/reason")?.as_str()?.to_owned();
+            let grain = version.get("grain")?;
+            let told = grain
+                .get("supersession_justification")
+                .or_else(|| grain.pointer("/context/reason"));
+            let reason = told?.as_str()?.to_owned();
             Some((by, reason))
         })
         .collect();
@@ -137,7 +141,7 @@ fn tell_reasons(versions: &mut [Value], store: &dyn Operations) {
 }
 
 /// The newest entries of the audit log, the newest first; none where this session is not shown them.
-fn audited(store: &dyn Operations) -> Vec<Value> {
+fn audited(store: &Calls<'_>) -> Vec<Value> {
     let head = store.call("audit", &json!({ "limit": 1 }));
     let head =
         head.ok().and_then(|answer| answer.pointer("/head/sequence").and_then(Value::as_u64));
@@ -166,7 +170,7 @@ fn is_about(entry: &Value, address: &str) -> bool {
 }
 
 /// Who may change a grain.
-fn policy(address: &str, store: &dyn Operations) -> Result<Value> {
+fn policy(address: &str, store: &Calls<'_>) -> Result<Value> {
     let explained = store.call("policy_explain", &json!({ "address": address }))?;
     let policy = explained.get("policy").cloned().unwrap_or_default();
     Ok(match rows::size(&policy) {

@@ -16,7 +16,7 @@ use super::Profile;
 use super::answer::Answer;
 use super::failure::Result;
 use super::server::Setting;
-use crate::memory::Operations;
+use crate::memory::Calls;
 
 pub(super) use forget::forget;
 pub(super) use recall::{Recall, recall};
@@ -50,7 +50,7 @@ enum Kind {
 #[derive(Clone, Copy)]
 pub(super) enum Run {
     /// A function of the store alone.
-    Store(fn(&Setting, JsonObject, &dyn Operations) -> Result<Answer>),
+    Store(fn(&Setting, JsonObject, &Calls<'_>) -> Result<Answer>),
     /// [`forget`], which may ask the person.
     Forget,
 }
@@ -126,14 +126,13 @@ pub(super) fn all(profile: Profile) -> impl Iterator<Item = &'static Entry> {
 impl Entry {
     /// Returns the tool as it is listed.
     pub(super) fn tool(&self) -> Tool {
-        let hints = ToolAnnotations::new().open_world(false);
-        let hints = match self.kind {
-            Kind::Reads => hints.read_only(true),
-            Kind::Adds { idempotent } => {
-                hints.read_only(false).destructive(false).idempotent(idempotent)
-            }
-            Kind::Ends => hints.read_only(false).destructive(true).idempotent(true),
+        let (reads, ends, idempotent) = match self.kind {
+            Kind::Reads => (true, false, true),
+            Kind::Adds { idempotent } => (false, false, idempotent),
+            Kind::Ends => (false, true, true),
         };
+        let hints = ToolAnnotations::new().open_world(false);
+        let hints = hints.read_only(reads).destructive(ends).idempotent(idempotent);
         Tool::new(self.name, self.description, object((self.input)()))
             .with_title(self.title)
             .with_raw_output_schema(Arc::new(object((self.output)())))

@@ -11,7 +11,7 @@ use crate::mcp::arguments::{read, within};
 use crate::mcp::failure::{Failure, Kind, Result};
 use crate::mcp::rows;
 use crate::mcp::server::Setting;
-use crate::memory::Operations;
+use crate::memory::Calls;
 
 pub(super) const DESCRIPTION: &str = "What the memory knows, best first, as SML text within a token budget. \
 Ask by words, by subject, or both; without either, the newest.";
@@ -75,12 +75,12 @@ enum Form {
     Rows,
 }
 
-pub(super) fn run(_: &Setting, arguments: JsonObject, store: &dyn Operations) -> Result<Answer> {
+pub(super) fn run(_: &Setting, arguments: JsonObject, store: &Calls<'_>) -> Result<Answer> {
     recall(read(arguments)?, store)
 }
 
 /// Answers what is known.
-pub(in crate::mcp) fn recall(asked: Recall, store: &dyn Operations) -> Result<Answer> {
+pub(in crate::mcp) fn recall(asked: Recall, store: &Calls<'_>) -> Result<Answer> {
     let question = Question::of(asked)?;
     match question.form {
         Form::Sml => question.context(store),
@@ -129,7 +129,7 @@ impl Question {
     }
 
     /// The next grains, as many as fit, as one text.
-    fn context(&self, store: &dyn Operations) -> Result<Answer> {
+    fn context(&self, store: &Calls<'_>) -> Result<Answer> {
         let mut limit = (self.budget / SHORT_GRAIN_TOKENS).clamp(1, MAX_GRAINS);
         let mut last = None;
         for _ in 0..MAX_TRIES {
@@ -168,7 +168,7 @@ impl Question {
     }
 
     /// Assembles the next grains, up to so many.
-    fn assemble(&self, store: &dyn Operations, limit: u64) -> Result<Assembled> {
+    fn assemble(&self, store: &Calls<'_>, limit: u64) -> Result<Assembled> {
         let query = format!(
             "ASSEMBLE FROM memory: ({} | OFFSET {} | LIMIT {limit}) BUDGET {} tokens FORMAT sml WITH provenance",
             self.statement, self.offset, self.budget
@@ -197,7 +197,7 @@ impl Question {
     }
 
     /// The next grains as rows, as many as fit.
-    fn rows(&self, store: &dyn Operations) -> Result<Answer> {
+    fn rows(&self, store: &Calls<'_>) -> Result<Answer> {
         let limit = (self.budget / SHORT_GRAIN_TOKENS).clamp(1, MAX_GRAINS);
         let query = format!("{} | OFFSET {} | LIMIT {limit}", self.statement, self.offset);
         let answer = self.ask(store, &query)?;
@@ -222,7 +222,7 @@ impl Question {
         Ok(Answer::of(answer.clone()).linked(clipped(&shown)))
     }
 
-    fn ask(&self, store: &dyn Operations, query: &str) -> Result<Value> {
+    fn ask(&self, store: &Calls<'_>, query: &str) -> Result<Value> {
         let mut call = json!({ "query": query, "params": self.params });
         if let (Some(namespace), Value::Object(call)) = (&self.namespace, &mut call) {
             call.insert("namespace".to_owned(), Value::from(namespace.as_str()));

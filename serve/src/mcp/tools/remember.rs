@@ -11,7 +11,7 @@ use crate::mcp::answer::Answer;
 use crate::mcp::arguments::{End, Moment, address, read, wrong};
 use crate::mcp::failure::{Failure, Kind, Result};
 use crate::mcp::server::Setting;
-use crate::memory::Operations;
+use crate::memory::Calls;
 
 pub(super) const DESCRIPTION: &str = "Store one fact (subject, relation, object) or one event (text), durable when answered. \
 To change a fact give the old address in replaces, or \"latest\" for the current one of its subject and relation. \
@@ -72,15 +72,11 @@ struct Remember {
     same_fact: Option<String>,
 }
 
-pub(super) fn run(
-    setting: &Setting,
-    arguments: JsonObject,
-    store: &dyn Operations,
-) -> Result<Answer> {
+pub(super) fn run(setting: &Setting, arguments: JsonObject, store: &Calls<'_>) -> Result<Answer> {
     let given: Remember = read(arguments)?;
     let old =
         given.replaces.as_deref().map(|old| replaced(&given, old, store)).transpose()?.flatten();
-    let grain = grain(&given, setting)?;
+    let grain = grain(&given, setting, old.is_some())?;
     let stored = match &old {
         Some(old) => {
             let mut call = json!({ "old": old, "grain": grain });
@@ -107,7 +103,7 @@ pub(super) fn run(
 }
 
 /// The address of the grain that is to be replaced; none where `latest` finds no fact.
-fn replaced(given: &Remember, old: &str, store: &dyn Operations) -> Result<Option<String>> {
+fn replaced(given: &Remember, old: &str, store: &Calls<'_>) -> Result<Option<String>> {
     if given.same_fact.is_some() {
         return Err(wrong("replaces and same_fact do not go together", "leave one out"));
     }
@@ -126,7 +122,7 @@ fn replaced(given: &Remember, old: &str, store: &dyn Operations) -> Result<Optio
 }
 
 /// The grain that is stored.
-fn grain(given: &Remember, setting: &Setting) -> Result<Value> {
+fn grain(given: &Remember, setting: &Setting, replaces: bool) -> Result<Value> {
     let mut grain = said(given)?;
     let mut set = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -141,8 +137,8 @@ fn grain(given: &Remember, setting: &Setting) -> Result<Value> {
     for (name, time, end) in times {
         set(name, time.as_ref().map(|time| time.ms(name, end)).transpose()?.map(Value::from));
     }
-    if let (Some(reason), None) = (&given.reason, &given.grain) {
-        // As ADD in CAL keeps it: the history of a fact shows it.
+    if let (Some(reason), None, false) = (&given.reason, &given.grain, replaces) {
+        // As ADD in CAL keeps it. A grain that replaces another gets its justification from the store.
         set("context", Some(json!({ "reason": reason })));
     }
     let usual = [

@@ -10,7 +10,7 @@ use crate::mcp::arguments::{End, Moment, read, within};
 use crate::mcp::failure::Result;
 use crate::mcp::rows;
 use crate::mcp::server::Setting;
-use crate::memory::Operations;
+use crate::memory::Calls;
 
 pub(super) const DESCRIPTION: &str = "Find grains by words and exact fields, with their addresses: newest first, or best first with text.";
 
@@ -67,7 +67,7 @@ struct Search {
     cursor: Option<String>,
 }
 
-pub(super) fn run(_: &Setting, arguments: JsonObject, store: &dyn Operations) -> Result<Answer> {
+pub(super) fn run(_: &Setting, arguments: JsonObject, store: &Calls<'_>) -> Result<Answer> {
     let asked: Search = read(arguments)?;
     let limit = within("limit", asked.limit, LIMIT, LIMITS)?;
     let mut query = json!({ "where": conditions(&asked)?, "limit": limit });

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use data_encoding::HEXLOWER;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ElicitRequest, ElicitRequestParams,
-    ElicitationSchema, InputRequest, InputRequiredResult, InputResponses, ProtocolVersion,
-    ServerRequest,
+    ElicitationCapability, ElicitationSchema, ErrorData, FormElicitationCapability, InputRequest,
+    InputRequiredResult, InputResponses, ProtocolVersion, ServerRequest,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestContext, RoleServer};
 use serde_json::{Value, json};
@@ -71,12 +71,7 @@ impl Person {
         question: String,
     ) -> Result<Asked> {
         if !self.can_answer {
-            let hint = "use a client that can ask its user (elicitation), or `grain erase` on the command line";
-            return Err(Failure::new(
-                Kind::Access,
-                "nobody can confirm it: the client has no elicitation",
-                hint,
-            ));
+            return Err(self.unable());
         }
         if !self.is_modern {
             let answer = self.ask(form(question)?).await?;
@@ -96,6 +91,20 @@ impl Person {
                 agreed(&answer.unwrap_or_default()).map(|()| Asked::Agreed)
             }
         }
+    }
+
+    /// Nobody can be asked. From 2026-07-28 on that is an error of the protocol.
+    fn unable(&self) -> Failure {
+        let message = "nobody can confirm it: the client has no elicitation";
+        let hint = "use a client that can ask its user (elicitation), or `grain erase` on the command line";
+        let failure = Failure::new(Kind::Access, message, hint);
+        if !self.is_modern {
+            return failure;
+        }
+        let mut needed = ClientCapabilities::default();
+        let forms = ElicitationCapability::new().with_form(FormElicitationCapability::default());
+        needed.elicitation = Some(forms);
+        failure.or_by_protocol(ErrorData::missing_required_client_capability(needed))
     }
 
     /// Asks while the call waits.

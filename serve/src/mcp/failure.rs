@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use rmcp::model::ErrorData;
+
 /// Results of tools, with their [`Failure`].
 pub(super) type Result<T, E = Failure> = std::result::Result<T, E>;
 
@@ -11,6 +13,8 @@ pub(super) struct Failure {
     pub(super) code: Cow<'static, str>,
     pub(super) message: String,
     pub(super) hint: String,
+    /// The error of the protocol in its place, where the protocol asks for one.
+    pub(super) protocol: Option<Box<ErrorData>>,
 }
 
 /// The codes that this crate raises itself.
@@ -51,7 +55,17 @@ impl Kind {
 
 impl Failure {
     pub(super) fn new(kind: Kind, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code: Cow::Borrowed(kind.code()), message: message.into(), hint: hint.into() }
+        Self::of(Cow::Borrowed(kind.code()), message.into(), hint.into())
+    }
+
+    /// A refusal of the store.
+    pub(super) fn of(code: Cow<'static, str>, message: String, hint: String) -> Self {
+        Self { code, message, hint, protocol: None }
+    }
+
+    /// Sets the error of the protocol.
+    pub(super) fn or_by_protocol(self, error: ErrorData) -> Self {
+        Self { protocol: Some(Box::new(error)), ..self }
     }
 
     /// Returns `true` if it has this code.
@@ -65,7 +79,7 @@ impl From<grainstore_rpc::Error> for Failure {
         match error {
             grainstore_rpc::Error::Refused(refusal) => {
                 let refusal = *refusal;
-                Self { code: refusal.code, message: refusal.message, hint: refusal.hint }
+                Self::of(refusal.code, refusal.message, refusal.hint)
             }
             other => Self::new(Kind::Io, other.to_string(), ""),
         }

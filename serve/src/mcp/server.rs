@@ -97,7 +97,11 @@ impl Server {
             }
             tools::Run::Forget => tools::forget(self, arguments, person, &cancel).await,
         };
-        Ok(done.unwrap_or_else(|failure| failed(&failure).into()))
+        match done {
+            Ok(answer) => Ok(answer),
+            Err(Failure { protocol: Some(error), .. }) => Err(*error),
+            Err(failure) => Ok(failed(&failure).into()),
+        }
     }
 }
 

@@ -18,7 +18,10 @@ fn forgetting_retracts_and_the_history_stays_with_its_reason() {
     let mut trial = forget.clone();
     trial["dry_run"] = json!(true);
     let trial = client.done("forget", trial);
-    assert_eq!((&trial["outcome"], &trial["detail"]["open_to"]), (&json!("nothing"), &json!("anyone")));
+    assert_eq!(
+        (&trial["outcome"], &trial["detail"]["open_to"]),
+        (&json!("nothing"), &json!("anyone"))
+    );
     for _ in 0..2 {
         assert_eq!(client.done("forget", forget.clone())["outcome"], "retracted");
         assert_eq!(client.done("search", json!({ "subject": "alice" }))["rows"], json!([]));
@@ -75,8 +78,9 @@ fn nothing_is_erased_where_nobody_can_be_asked() {
     assert_eq!(client.refusal("forget", erase.clone()), "ERR_ACCESS");
     let params = json!({ "name": "forget", "arguments": erase });
     for unable in [PLAIN, r#"{"elicitation":{"url":{}}}"#] {
-        let result = client.ask_modern("tools/call", params.clone(), unable)["result"].clone();
-        assert_eq!(code(&result), "ERR_ACCESS", "{unable}");
+        let error = client.ask_modern("tools/call", params.clone(), unable)["error"].clone();
+        assert_eq!(error["code"], -32021, "{unable}: {error}");
+        assert!(error["data"]["requiredCapabilities"]["elicitation"].is_object(), "{error}");
     }
     assert!(is_there(&mut client, &tea));
 }
@@ -127,7 +131,8 @@ fn a_person_decides_between_two_calls() {
         "arguments": { "subject": "alice", "relation": "prefers", "object": "tea" } });
     let stored = client.ask_modern("tools/call", fact, ASKING);
     let tea = stored["result"]["structuredContent"]["address"].as_str().unwrap().to_owned();
-    let call = json!({ "name": "forget", "arguments": { "address": tea, "reason": "r", "erase": true } });
+    let call =
+        json!({ "name": "forget", "arguments": { "address": tea, "reason": "r", "erase": true } });
     let ask = |client: &mut Conversation| {
         let result = client.ask_modern("tools/call", call.clone(), ASKING)["result"].clone();
         assert_eq!(result["resultType"], "input_required", "{result}");
@@ -145,7 +150,10 @@ fn a_person_decides_between_two_calls() {
     };
     let yes = json!({ "action": "accept", "content": { "confirm": true } });
     let state = ask(&mut client);
-    assert_eq!(code(&again(&mut client, &state, json!({ "action": "decline" }), "r")), "ERR_ACCESS");
+    assert_eq!(
+        code(&again(&mut client, &state, json!({ "action": "decline" }), "r")),
+        "ERR_ACCESS"
+    );
     // A confirmation is of one call, and works once; nobody makes one up.
     assert_eq!(code(&again(&mut client, &state, yes.clone(), "r")), "ERR_TOKEN");
     let state = ask(&mut client);
@@ -156,7 +164,10 @@ fn a_person_decides_between_two_calls() {
     let state = ask(&mut client);
     let result = again(&mut client, &state, yes, "r");
     assert_eq!(result["structuredContent"]["outcome"], "erased", "{result}");
-    assert_eq!(client.ask_modern("resources/read", read, ASKING)["error"]["data"]["code"], "ERR_ERASED");
+    assert_eq!(
+        client.ask_modern("resources/read", read, ASKING)["error"]["data"]["code"],
+        "ERR_ERASED"
+    );
 }
 
 #[test]
@@ -164,7 +175,8 @@ fn the_end_of_the_connection_is_no_agreement() {
     let (dir, mut client) = everything();
     client.initialize(ASKING);
     let tea = client.fact("alice", "prefers", "tea");
-    let call = json!({ "name": "forget", "arguments": { "address": tea, "reason": "r", "erase": true } });
+    let call =
+        json!({ "name": "forget", "arguments": { "address": tea, "reason": "r", "erase": true } });
     client.request("tools/call", &call);
     assert_eq!(client.hear()["method"], "elicitation/create");
     let (rest, ended) = client.end();

@@ -8,7 +8,8 @@ use crate::kit::{PLAIN, everything};
 fn what_is_no_message_is_told_and_the_connection_goes_on() {
     let (_dir, mut client) = everything();
     client.initialize(PLAIN);
-    let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}}"#, "[".repeat(100_000));
+    let deep =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}}"#, "[".repeat(100_000));
     for (line, code, id) in [
         ("{", -32700, Value::Null),
         ("nonsense", -32700, Value::Null),
@@ -26,9 +27,21 @@ fn what_is_no_message_is_told_and_the_connection_goes_on() {
         (r#"{"jsonrpc":"2.0","id":1,"method":"nope"}"#, -32601, json!(1)),
         (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#, -32602, json!(1)),
         (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}"#, -32602, json!(1)),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"recall","arguments":[]}}"#, -32602, json!(1)),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}}"#, -32602, json!(1)),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}"#, -32601, json!(1)),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"recall","arguments":[]}}"#,
+            -32602,
+            json!(1),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}}"#,
+            -32602,
+            json!(1),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}"#,
+            -32601,
+            json!(1),
+        ),
     ] {
         let start: String = line.chars().take(80).collect();
         client.send(line);
@@ -88,9 +101,17 @@ fn arguments_that_a_tool_does_not_take_are_told_to_the_model() {
         ("search", json!({ "from": "yesterday" }), "from: "),
         ("remember", json!({}), "nothing to remember"),
         ("remember", json!({ "subject": "a", "object": "b" }), "also has relation"),
-        ("remember", json!({ "subject": "a", "relation": "b", "object": "c", "text": "d" }), "one of them"),
+        (
+            "remember",
+            json!({ "subject": "a", "relation": "b", "object": "c", "text": "d" }),
+            "one of them",
+        ),
         ("remember", json!({ "text": "a", "confidence": 1 }), "no confidence"),
-        ("remember", json!({ "subject": "a", "relation": "b", "object": "c", "confidence": 7 }), "outside 0"),
+        (
+            "remember",
+            json!({ "subject": "a", "relation": "b", "object": "c", "confidence": 7 }),
+            "outside 0",
+        ),
         ("remember", json!({ "text": "a", "valid_from": "soon" }), "valid_from: "),
         ("remember", json!({ "text": "a", "replaces": "that" }), "no address"),
         ("remember", json!({ "text": "a", "replaces": "latest" }), "needs the subject"),

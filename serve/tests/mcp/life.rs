@@ -18,7 +18,8 @@ fn opened_later(dir: &std::path::Path) -> (std::sync::mpsc::Sender<()>, Conversa
     let options = McpOptions::new(move || {
         // Either way it is time.
         let _ = opened.lock().unwrap().recv();
-        let options = ClientOptions::new(OpenOptions::new().create(true), SessionOptions::default());
+        let options =
+            ClientOptions::new(OpenOptions::new().create(true), SessionOptions::default());
         Client::open(&path, options)
     });
     (open, Conversation::with(options))
@@ -131,14 +132,19 @@ fn a_store_that_cannot_be_opened_is_told_to_each_call_until_it_can() {
             *left -= 1;
             return Err(Error::new(Code::Key, "the key is wrong", "give another"));
         }
-        let options = ClientOptions::new(OpenOptions::new().create(true), SessionOptions::default());
+        let options =
+            ClientOptions::new(OpenOptions::new().create(true), SessionOptions::default());
         Client::open(&path, options)
     });
     let mut client = Conversation::with(options);
     client.initialize(PLAIN);
     let codes: Vec<_> = (0..3).map(|_| client.call("recall", json!({}))).collect();
     // The first try may have been the one that was made in the background.
-    assert!(codes.iter().any(|result| result["isError"] == true && crate::kit::code(result) == "ERR_KEY"));
+    assert!(
+        codes
+            .iter()
+            .any(|result| result["isError"] == true && crate::kit::code(result) == "ERR_KEY")
+    );
     assert_eq!(codes.last().unwrap()["isError"], false);
 }
 

@@ -23,7 +23,12 @@ fn each_tool_says_what_it_takes_answers_and_does() {
             assert_eq!(tool["outputSchema"]["type"], "object", "{tool}");
             assert!(tool["title"].is_string() && tool["description"].is_string());
             assert!(!hint("openWorldHint"));
-            (tool["name"].as_str().unwrap(), hint("readOnlyHint"), hint("destructiveHint"), hint("idempotentHint"))
+            (
+                tool["name"].as_str().unwrap(),
+                hint("readOnlyHint"),
+                hint("destructiveHint"),
+                hint("idempotentHint"),
+            )
         })
         .collect();
     assert_eq!(
@@ -46,7 +51,8 @@ fn cal_is_for_the_full_profile() {
     assert_eq!(Profile::default(), Profile::Memory);
     let names = tools(&mut client).iter().map(|tool| tool["name"].clone()).collect::<Vec<_>>();
     assert_eq!(names, ["recall", "search", "remember", "history", "forget"]);
-    let response = client.ask("tools/call", json!({ "name": "cal", "arguments": { "query": "RECALL" } }));
+    let response =
+        client.ask("tools/call", json!({ "name": "cal", "arguments": { "query": "RECALL" } }));
     assert_eq!(response["error"]["code"], -32602, "{response}");
 }
 
@@ -62,7 +68,10 @@ fn structured_content_keeps_to_the_output_schema() {
         ("remember", json!({ "text": "it rained" })),
         ("history", json!({ "address": address })),
         ("cal", json!({ "query": "RECALL" })),
-        ("cal", json!({ "query": "ADD belief SET subject = \"a\" SET relation = \"b\" SET object = \"c\" REASON \"d\"" })),
+        (
+            "cal",
+            json!({ "query": "ADD belief SET subject = \"a\" SET relation = \"b\" SET object = \"c\" REASON \"d\"" }),
+        ),
         ("forget", json!({ "address": address, "reason": "r" })),
     ] {
         let structured = client.done(tool, arguments);
@@ -78,7 +87,8 @@ fn structured_content_keeps_to_the_output_schema() {
                 Value::Object(_) => "object",
             };
             let types = &known[name]["type"];
-            let fits = types == of || types.as_array().is_some_and(|types| types.contains(&json!(of)));
+            let fits =
+                types == of || types.as_array().is_some_and(|types| types.contains(&json!(of)));
             assert!(fits || known[name]["enum"].is_array(), "{tool}: {name} is {of}, not {types}");
         }
         for required in schema["required"].as_array().into_iter().flatten() {
@@ -99,7 +109,8 @@ fn grains_are_resources_by_their_address() {
     assert_eq!(template["result"]["resourceTemplates"][0]["uriTemplate"], "grain://{address}");
     let first = client.ask("resources/list", json!({}))["result"].clone();
     assert_eq!(first["resources"].as_array().unwrap().len(), 20);
-    let more = client.ask("resources/list", json!({ "cursor": first["nextCursor"] }))["result"].clone();
+    let more =
+        client.ask("resources/list", json!({ "cursor": first["nextCursor"] }))["result"].clone();
     assert_eq!(more["resources"].as_array().unwrap().len(), 6);
     assert!(more.get("nextCursor").is_none());
     assert_eq!(more["resources"][5]["title"], "belief: alice prefers tea");
@@ -108,7 +119,9 @@ fn grains_are_resources_by_their_address() {
     assert_eq!(read["uri"], uri);
     let grain: Value = serde_json::from_str(read["text"].as_str().unwrap()).unwrap();
     assert_eq!((&grain["address"], &grain["grain"]["object"]), (&json!(address), &json!("tea")));
-    for uri in ["grain://", "grain://*", "file:///etc/passwd", &format!("grain://{}", "0".repeat(64))] {
+    for uri in
+        ["grain://", "grain://*", "file:///etc/passwd", &format!("grain://{}", "0".repeat(64))]
+    {
         let old = client.ask("resources/read", json!({ "uri": uri }));
         assert_eq!(old["error"]["code"], -32002, "{uri}");
         let new = client.ask_modern("resources/read", json!({ "uri": uri }), PLAIN);

@@ -12,7 +12,12 @@ fn what_is_remembered_is_recalled_as_sml_and_found_with_its_address() {
     client.done("remember", json!({ "text": "Alice planted roses in the garden" }));
     let result = client.call("recall", json!({ "query": "what does alice prefer" }));
     let context = result["structuredContent"]["context"].as_str().unwrap();
-    assert!(context.contains(r#"<belief subject="alice" confidence="0.8">prefers tea &lt;strong></belief>"#), "{context}");
+    assert!(
+        context.contains(
+            r#"<belief subject="alice" confidence="0.8">prefers tea &lt;strong></belief>"#
+        ),
+        "{context}"
+    );
     assert_eq!(result["content"][0]["text"], context);
     assert_eq!(result["structuredContent"]["rows"][0]["address"], address);
     assert_eq!(result["content"][1]["type"], "resource_link");
@@ -43,10 +48,12 @@ fn the_same_fact_is_kept_once_and_a_changed_one_replaces_it() {
         "replaces": "latest", "reason": "she changed her mind" });
     let water = client.done("remember", latest);
     assert_eq!(water["superseded"], coffee["address"]);
-    let stale = json!({ "subject": "alice", "relation": "prefers", "object": "juice", "replaces": tea });
+    let stale =
+        json!({ "subject": "alice", "relation": "prefers", "object": "juice", "replaces": tea });
     assert_eq!(client.refusal("remember", stale), "ERR_CONFLICT");
     let history = client.done("history", json!({ "subject": "alice", "relation": "prefers" }));
-    let objects: Vec<_> = history["rows"].as_array().unwrap().iter().map(|row| &row["grain"]["object"]).collect();
+    let objects: Vec<_> =
+        history["rows"].as_array().unwrap().iter().map(|row| &row["grain"]["object"]).collect();
     assert_eq!(objects, ["water", "coffee", "tea"]);
     assert_eq!(history["rows"][1]["reason"], "she changed her mind");
     assert_eq!(history["rows"][2]["reason"], "she said so");
@@ -70,7 +77,10 @@ fn a_locked_fact_is_not_replaced_and_history_says_who_may() {
     let history = client.done("history", json!({ "address": locked }));
     assert_eq!(history["policy"]["mode"], "locked");
     assert_eq!(history["policy"]["open_to"], "nobody");
-    assert_eq!(client.done("search", json!({ "subject": "payments" }))["rows"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        client.done("search", json!({ "subject": "payments" }))["rows"].as_array().unwrap().len(),
+        1
+    );
 }
 
 #[test]
@@ -80,8 +90,11 @@ fn a_fact_has_its_time_its_tags_and_its_owner() {
     (options.namespace, options.user_id) = (Some("work".into()), Some("ann".into()));
     let mut client = Conversation::with(options);
     client.initialize(PLAIN);
-    client.done("remember", json!({ "subject": "alice", "relation": "works_at", "object": "Acme", "confidence": 0.5,
-        "tags": ["job"], "valid_from": "2026-01-01", "valid_to": "2026-06-30" }));
+    client.done(
+        "remember",
+        json!({ "subject": "alice", "relation": "works_at", "object": "Acme", "confidence": 0.5,
+        "tags": ["job"], "valid_from": "2026-01-01", "valid_to": "2026-06-30" }),
+    );
     let found = client.done("search", json!({ "tags": ["job"] }))["rows"][0]["grain"].clone();
     assert_eq!(found["valid_from"], "2026-01-01T00:00:00Z");
     assert!(found["valid_to"].as_str().unwrap().starts_with("2026-06-30T23:59:59"));
@@ -102,13 +115,17 @@ fn a_statement_that_writes_runs_with_the_token_of_its_plan() {
     let prepared = &prepared["prepared"];
     assert!(prepared["changes"].to_string().contains("jazz"), "{prepared}");
     let count = json!({ "query": "RECALL beliefs ABOUT \"bob\" | COUNT" });
-    let counted = |client: &mut Conversation| client.done("cal", count.clone())["answer"].to_string();
+    let counted =
+        |client: &mut Conversation| client.done("cal", count.clone())["answer"].to_string();
     let before = counted(&mut client);
     let done = client.done("cal", json!({ "token": prepared["token"] }));
     assert!(done["answer"]["content_address"].is_string(), "{done}");
     assert_ne!(counted(&mut client), before);
     assert_eq!(client.refusal("cal", json!({ "token": prepared["token"] })), "ERR_TOKEN");
     let result = client.call("cal", json!({ "query": "RECALL beliefs ABOUT \"bob\" AS sml" }));
-    assert!(result["content"][0]["text"].as_str().unwrap().contains("likes jazz</belief>"), "{result}");
+    assert!(
+        result["content"][0]["text"].as_str().unwrap().contains("likes jazz</belief>"),
+        "{result}"
+    );
     assert!(client.refusal("cal", json!({ "query": "DELETE everything" })).starts_with("CAL-"));
 }

@@ -133,11 +133,7 @@ fn question(given: &Forget, store: &Calls<'_>) -> Result<(String, Value)> {
         let text =
             |name: &str| refusal.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let hint = "the operator may do it on the command line, if anybody may";
-        return Err(Failure {
-            code: text("code").into(),
-            message: text("message"),
-            hint: hint.to_owned(),
-        });
+        return Err(Failure::of(text("code").into(), text("message"), hint.to_owned()));
     }
     let grain = stored.get("grain").unwrap_or(&Value::Null);
     let said = ["subject", "relation", "object", "content"].iter().filter_map(|name| {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use grainstore::{ContentAddress, KeyFile, OpenOptions, Power, Session, SessionOptions, Store};
-use grainstore_rpc::{ClientOptions, DidSources, SharedResolver};
+use grainstore_rpc::{Client, ClientOptions, DidSources, SharedResolver};
 
 use crate::error::{Code, Error, Result};
 use crate::globals::Globals;
@@ -43,7 +43,15 @@ pub(crate) struct Context<'w> {
     /// The session of the prompt, whose store is open already.
     opened: Option<Session>,
     /// The store of this command, which is closed when it is done.
-    own: RefCell<Option<Store>>,
+    own: RefCell<Option<Own>>,
+}
+
+/// The store of a command.
+enum Own {
+    /// Shared with other processes.
+    Client(Client),
+    /// Open for this process alone.
+    Store(Store),
 }
 
 impl<'w> Context<'w> {
@@ -56,8 +64,17 @@ impl<'w> Context<'w> {
         Self { globals, output, opened: Some(session.clone()), own: RefCell::default() }
     }
 
-    /// Returns the options for opening the store.
+    /// Returns the options for opening the store in this process.
     pub(crate) fn options(&self) -> Result<OpenOptions> {
+        let options = self.own_options()?;
+        Ok(match self.resolver()? {
+            Some(resolver) => options.resolver(resolver),
+            None => options,
+        })
+    }
+
+    /// The options without what resolves DIDs.
+    fn own_options(&self) -> Result<OpenOptions> {
         let mut options = OpenOptions::new()
             .wait(Duration::from_millis(self.globals.wait_ms))
             .audit_reads(!self.globals.no_audit_reads)
@@ -70,9 +87,6 @@ impl<'w> Context<'w> {
         if let Some(bytes) = self.globals.memory {
             options = options.memory_bytes(bytes);
         }
-        if let Some(resolver) = self.resolver()? {
-            options = options.resolver(resolver);
-        }
         for reviewer in &self.globals.reviewers {
             options = options.reviewer(reviewer);
         }
@@ -84,11 +98,13 @@ impl<'w> Context<'w> {
 
     /// Returns the options for a store that is shared with other processes.
     pub(crate) fn client_options(&self, create: bool) -> Result<ClientOptions> {
-        let mut options =
-            ClientOptions::new(self.options()?.create(create), self.session_options());
-        options.resolver = self.resolver()?;
-        options.settings = self.did_sources().settings();
-        Ok(options)
+        let sources = self.did_sources();
+        Ok(ClientOptions {
+            exclusive: self.globals.exclusive,
+            settings: sources.settings(),
+            resolver: sources.resolver()?,
+            ..ClientOptions::new(self.own_options()?.create(create), self.session_options())
+        })
     }
 
     /// Returns what resolves the DIDs of signers, if something is named.
@@ -111,32 +127,48 @@ impl<'w> Context<'w> {
         }
     }
 
-    /// Opens the store, which must exist unless `create` is set.
+    /// Opens the store, or joins the process that has it open. It must exist unless `create` is set.
+    ///
+    /// # Errors
+    /// As [`Client::open`].
+    pub(crate) fn client(&self, create: bool) -> Result<Client> {
+        if let Some(Own::Client(client)) = &*self.own.borrow() {
+            return Ok(client.clone());
+        }
+        let options = self.client_options(create)?;
+        let opened = Client::open(&self.globals.store, options).map_err(with_opening_hint)?;
+        *self.own.borrow_mut() = Some(Own::Client(opened.clone()));
+        Ok(opened)
+    }
+
+    /// Opens the store in this process. It must exist unless `create` is set.
+    ///
+    /// # Errors
+    /// As [`Client::open`]; `ERR_BUSY` if another process has it open.
     pub(crate) fn open(&self, create: bool) -> Result<Store> {
         if let Some(opened) = &self.opened {
             return Ok(opened.store().clone());
         }
-        if let Some(own) = &*self.own.borrow() {
+        if let Some(Own::Store(own)) = &*self.own.borrow() {
             return Ok(own.clone());
         }
-        let options = self.options()?.create(create);
-        let store = Store::open(&self.globals.store, &options).map_err(opening_error)?;
-        self.keep(&store);
-        Ok(store)
+        let client = self.client(create)?;
+        client.owned().ok_or_else(|| needs_it_alone(client.owner()))
     }
 
     /// Keeps the store of this command, to close it.
     pub(crate) fn keep(&self, store: &Store) {
-        *self.own.borrow_mut() = Some(store.clone());
+        *self.own.borrow_mut() = Some(Own::Store(store.clone()));
     }
 
-    /// Closes the store of this command, if there is one.
+    /// Closes the store of this command, if there is one. Waits for what other processes asked of it.
     ///
     /// # Errors
     /// As [`Store::close`].
     pub(crate) fn close(&self) -> Result<()> {
         match self.own.take() {
-            Some(store) => Ok(store.close()?),
+            Some(Own::Client(client)) => client.close(),
+            Some(Own::Store(store)) => Ok(store.close()?),
             None => Ok(()),
         }
     }
@@ -246,16 +278,33 @@ pub(crate) fn new_key_file(file: &Path) -> Result<KeyFile> {
     })
 }
 
+/// The error of a command that works in the process that has the store open.
+fn needs_it_alone(owner: Option<u32>) -> Error {
+    let owner = owner.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
+    let message = format!("{owner} has the store open, and this command needs it for itself");
+    Error::of_code("ERR_BUSY", message, "close the other process, then run the command")
+}
+
 /// Returns the error on opening a store, with a hint for the command line.
 pub(crate) fn opening_error(error: grainstore::Error) -> Error {
-    let code = error.code();
+    with_opening_hint(Error::from(error))
+}
+
+/// Gives the error of opening a store a hint for the command line.
+pub(crate) fn with_opening_hint(error: Error) -> Error {
+    let Some(refusal) = error.refusal() else { return error };
     // Only the generic hint about keys is replaced: the specific ones say more.
-    if code == Code::Key.name() && error.hint().starts_with("give the key or the passphrase") {
-        return Error::from(error).with_hint_for(code, NO_KEY_HINT);
+    if error.has_code(Code::Key) && refusal.hint.starts_with("give the key or the passphrase") {
+        return error.with_hint_for(Code::Key.name(), NO_KEY_HINT);
     }
-    match opening_hint(code) {
-        Some(hint) => Error::from(error).with_hint_for(code, hint),
-        None => error.into(),
+    // A process that does not answer is another matter.
+    if refusal.code == "ERR_BUSY" && !refusal.hint.starts_with("close the other process") {
+        return error;
+    }
+    let code = refusal.code.to_string();
+    match opening_hint(&code) {
+        Some(hint) => error.with_hint_for(&code, hint),
+        None => error,
     }
 }
 

@@ -61,7 +61,10 @@ pub(crate) struct Globals {
     /// Write nothing to the store's directory: for full disks, read-only media and backups
     #[arg(long, global = true)]
     pub(crate) read_only: bool,
-    /// Milliseconds to wait while another process has the store open
+    /// Have the store for this process alone: another process that has it open is waited for, not shared with
+    #[arg(long, global = true)]
+    pub(crate) exclusive: bool,
+    /// Milliseconds to wait for a store that another process has open and does not share
     #[arg(long, global = true, value_name = "MS", default_value_t = 2000)]
     pub(crate) wait_ms: u64,
     /// Answer in JSON: one document, or one a line for lists; errors too

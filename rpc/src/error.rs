@@ -133,6 +133,15 @@ impl Error {
         Self::refused(code.name(), message.into(), hint.into())
     }
 
+    /// An error with a code of another crate's, such as `ERR_BUSY`.
+    pub fn of_code(
+        code: &'static str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self::refused(code, message.into(), hint)
+    }
+
     /// Arguments that do not go together.
     pub(crate) fn arguments(message: impl Into<String>) -> Self {
         Self::usage(Code::Schema, message, "")

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use grainstore_rpc::Client;
 use grainstore_serve::{McpOptions, Profile, serve_mcp};
 
-use crate::context::Context;
+use crate::context::{Context, with_opening_hint};
 use crate::error::Result;
 
 /// Serve the store to agents over the Model Context Protocol (MCP), one message a line on stdin and stdout
@@ -40,7 +40,9 @@ impl Mcp {
         }
         let store = context.globals.store.clone();
         let opening = context.client_options(!context.globals.read_only)?;
-        let mut options = McpOptions::new(move || Client::open(&store, opening.clone()));
+        let mut options = McpOptions::new(move || {
+            Client::open(&store, opening.clone()).map_err(with_opening_hint)
+        });
         options.profile = match self.profile {
             Tools::Memory => Profile::Memory,
             Tools::Full => Profile::Full,

@@ -112,8 +112,11 @@ fn a_store_open_elsewhere_exits_with_3() {
     let place = Place::with_store();
     let mut rpc = place.rpc();
     let path = place.path().join("memory.grains");
-    rpc.result("open", &json!({ "path": path }));
+    rpc.result("open", &json!({ "path": path, "exclusive": true }));
     let run = place.grain(&["stats", "--wait-ms", "0"]);
+    assert_eq!((run.code, run.error_code().as_str()), (3, "ERR_BUSY"));
+    rpc.result("open", &json!({ "path": path }));
+    let run = place.grain(&["stats", "--wait-ms", "0", "--exclusive"]);
     assert_eq!((run.code, run.error_code().as_str()), (3, "ERR_BUSY"));
     assert_eq!(rpc.end().1, 0);
     place.grain(&["stats", "--wait-ms", "0"]).done();

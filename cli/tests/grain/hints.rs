@@ -113,7 +113,8 @@ fn what_is_told_about_opening_fits_who_opened() {
     let mut rpc = place.rpc_with_store();
     let path = place.path().join("rpc.grains");
     let store = ["--store", path.to_str().unwrap()];
-    let busy = place.grain(&[&store[..], &["stats", "--wait-ms", "0"]].concat());
+    let alone = ["stats", "--wait-ms", "0", "--exclusive"];
+    let busy = place.grain(&[&store[..], &alone].concat());
     assert!(busy.code == 3 && busy.err.contains("(--wait-ms)"), "{}", busy.err);
     let timeless =
         r#"{"type": "belief", "subject": "a", "relation": "b", "object": "c", "confidence": 1}"#;

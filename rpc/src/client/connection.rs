@@ -272,20 +272,20 @@ fn greet(
 }
 
 fn say(mut stream: &UnixStream, what: &impl serde::Serialize) -> std::result::Result<(), Greeting> {
-    send(&mut stream, what).map_err(greeting)
+    send(&mut stream, what).map_err(|error| greeting(&error))
 }
 
 fn hear<T: serde::de::DeserializeOwned>(
     reader: &mut BufReader<&UnixStream>,
 ) -> std::result::Result<T, Greeting> {
-    receive(reader).map_err(greeting)
+    receive(reader).map_err(|error| greeting(&error))
 }
 
 /// Tells apart a process that has ended, one that is silent, and one that speaks otherwise.
-fn greeting(error: io::Error) -> Greeting {
+fn greeting(error: &io::Error) -> Greeting {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => Greeting::Silent,
-        ErrorKind::InvalidData => Greeting::Refused(not_understood(&error)),
+        ErrorKind::InvalidData => Greeting::Refused(not_understood(error)),
         _ => Greeting::Ended,
     }
 }

@@ -50,7 +50,6 @@ const TAKE_OVER: Duration = Duration::from_secs(30);
 
 /// How a [`Client`] opens a store.
 #[derive(Clone, Default)]
-#[non_exhaustive]
 pub struct ClientOptions {
     /// The options of the store. A process that owns it already must have the same
     /// [settings](OpenOptions::settings).
@@ -146,11 +145,14 @@ impl std::fmt::Debug for Client {
     }
 }
 
+/// Gets an event, and may end the request.
+pub type OnEvent = dyn FnMut(&RawValue) -> ControlFlow<()>;
+
 /// What follows a request while it runs.
 #[derive(Default)]
 pub struct Following<'f> {
     /// Gets the lines of events and of progress, as JSON (docs/rpc.md); it may end the request.
-    pub on_event: Option<&'f mut dyn FnMut(&RawValue) -> ControlFlow<()>>,
+    pub on_event: Option<&'f mut OnEvent>,
     /// Cancels the request.
     pub cancel: CancelHandle,
 }

@@ -70,19 +70,22 @@ impl Shared {
         if let Some(clock) = &test_clock {
             open = open.clock(Arc::<ManualClock>::clone(clock));
         }
-        let clock = if test_clock.is_some() { "a test's" } else { "the system's" };
-        settings.insert("clock".to_owned(), clock.to_owned());
-        let named = open.settings().into_iter().map(|(name, value)| (name.to_owned(), value));
-        let settings = named.chain(settings).collect();
+        if test_clock.is_some() {
+            settings.insert("test_clock".to_owned(), true.to_string());
+        }
+        let of_store = open.settings().into_iter();
+        let of_store = of_store.map(|(name, value)| (name.to_owned(), value));
+        let settings = of_store.chain(settings).collect();
         let process = std::process::id();
         let state = Mutex::new(State { number: 0, owning: Owning::Closed });
         // What the current directory is later plays no part.
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let named = path;
+        let path = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
         let created = false;
         let mut shared =
             Self { path, open, settings, resolver, test_clock, process, created, state };
         if exclusive {
-            let store = Store::open(&shared.path, &shared.open).map_err(opening_error)?;
+            let store = Store::open(named, &shared.open).map_err(opening_error)?;
             shared.created = store.was_created();
             shared.lock().owning = Owning::Here { store, service: None };
             return Ok((shared, None));
@@ -90,7 +93,7 @@ impl Shared {
         let until = Instant::now() + shared.open.wait_time();
         let joined = {
             let mut state = shared.lock();
-            shared.own_or_join(&mut state, &shared.open, &session, until)?
+            shared.own_or_join(&mut state, (named, &shared.open), &session, until)?
         };
         shared.created = shared.owned().is_some_and(|store| store.was_created());
         Ok((shared, joined))
@@ -165,20 +168,20 @@ impl Shared {
             Sought::Nobody => {}
         }
         let open = self.open.clone().create(false);
-        self.own_or_join(&mut state, &open, session, until)
+        self.own_or_join(&mut state, (&self.path, &open), session, until)
     }
 
     /// Opens the store, or joins who does, whatever comes first.
     fn own_or_join(
         &self,
         state: &mut State,
-        open: &OpenOptions,
+        (path, open): (&Path, &OpenOptions),
         session: &SessionOptions,
         until: Instant,
     ) -> Result<Option<Joined>> {
         let at_once = open.clone().wait(Duration::ZERO);
         loop {
-            let busy = match Store::open(&self.path, &at_once) {
+            let busy = match Store::open(path, &at_once) {
                 Ok(store) => {
                     let service = self.serve(&store);
                     *state =

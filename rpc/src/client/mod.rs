@@ -146,13 +146,13 @@ impl std::fmt::Debug for Client {
 }
 
 /// Gets an event, and may end the request.
-pub type OnEvent = dyn FnMut(&RawValue) -> ControlFlow<()>;
+pub type OnEvent<'f> = dyn FnMut(&RawValue) -> ControlFlow<()> + 'f;
 
 /// What follows a request while it runs.
 #[derive(Default)]
 pub struct Following<'f> {
     /// Gets the lines of events and of progress, as JSON (docs/rpc.md); it may end the request.
-    pub on_event: Option<&'f mut OnEvent>,
+    pub on_event: Option<&'f mut OnEvent<'f>>,
     /// Cancels the request.
     pub cancel: CancelHandle,
 }
@@ -288,7 +288,7 @@ impl Client {
                 let mut host = Host::of_call(session, resolver);
                 let mut tell = tell.borrow_mut();
                 let mut sink = LineSink::new(&mut **tell);
-                let (patience, id) = (Patience::default(), RawValue::NULL);
+                let (patience, id) = (Patience::default(), serde_json::from_str(request.id)?);
                 let mut events = Events::of(&mut sink, Some(id), &patience, cancel.clone());
                 let answer = run(&mut host, method, Some(params), &mut events);
                 events.finish()?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Crate folder, and the crates of ours it may depend on outside its tests.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("format", &[]),
     ("sml", &["grainstore-format"]),
     ("cal", &["grainstore-format", "grainstore-sml"]),
@@ -13,7 +13,17 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("engine", &["grainstore-cal", "grainstore-format", "grainstore-index"]),
     ("interop", &["grainstore"]),
     ("rpc", &["grainstore", "grainstore-interop"]),
-    ("cli", &["grainstore", "grainstore-interop", "grainstore-rpc", "grainstore-sml"]),
+    ("serve", &["grainstore", "grainstore-rpc", "grainstore-sml"]),
+    (
+        "cli",
+        &[
+            "grainstore",
+            "grainstore-interop",
+            "grainstore-rpc",
+            "grainstore-serve",
+            "grainstore-sml",
+        ],
+    ),
     ("vectors", &["grainstore-format"]),
     ("bench", &["grainstore", "grainstore-cal", "grainstore-format", "grainstore-sml"]),
 ];

@@ -21,18 +21,24 @@ pub(super) fn uri(address: &str) -> String {
 pub(super) struct Answer {
     structured: Value,
     text: Option<String>,
+    note: Option<String>,
     links: Vec<Resource>,
 }
 
 impl Answer {
     /// An answer whose text is its JSON: no stored text can be taken for structure there.
     pub(super) fn of(structured: Value) -> Self {
-        Self { structured, text: None, links: Vec::new() }
+        Self { structured, text: None, note: None, links: Vec::new() }
     }
 
     /// Sets a text that says the same.
     pub(super) fn with_text(self, text: String) -> Self {
         Self { text: Some(text), ..self }
+    }
+
+    /// Sets what is told beside the text.
+    pub(super) fn noted(self, note: Option<String>) -> Self {
+        Self { note, ..self }
     }
 
     /// Returns the text.
@@ -56,6 +62,7 @@ impl From<Answer> for CallToolResult {
     fn from(answer: Answer) -> Self {
         let text = answer.text.unwrap_or_else(|| answer.structured.to_string());
         let mut content = vec![ContentBlock::text(text)];
+        content.extend(answer.note.map(ContentBlock::text));
         content.extend(answer.links.into_iter().map(ContentBlock::ResourceLink));
         let mut result = Self::success(content);
         result.structured_content = Some(answer.structured);

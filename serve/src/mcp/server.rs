@@ -152,12 +152,11 @@ impl ServerHandler for Server {
         called: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let cancel = CancelHandle::new();
+        let ended = CancelOnDrop(CancelHandle::new());
         tokio::select! {
-            answer = self.call(called, &context, cancel.clone()) => answer,
+            answer = self.call(called, &context, ended.0.clone()) => answer,
             // Nobody gets this; a write that has begun is done all the same.
             () = context.ct.cancelled() => {
-                cancel.cancel();
                 Ok(failed(&Failure::new(Kind::Cancelled, "the call was cancelled", "")).into())
             }
         }
@@ -221,6 +220,15 @@ impl ServerHandler for Server {
         }
         let message: Cow<'static, str> = format!("no method {method:?}").into();
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+    }
+}
+
+/// Cancels the work of a call once nobody waits for it.
+struct CancelOnDrop(CancelHandle);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
     }
 }
 

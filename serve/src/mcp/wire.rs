@@ -127,7 +127,7 @@ impl Reader {
                 Ok(Line::Read) => self.take(&line),
                 Ok(Line::TooLong) => {
                     let message = format!("a message has at most {MAX_LINE_BYTES} bytes");
-                    let told = self.refuse(None, ErrorData::invalid_request(message, None));
+                    let told = self.refuse(None, &ErrorData::invalid_request(message, None));
                     told && input.skip_until(b'\n').is_ok()
                 }
                 Ok(Line::End) | Err(_) => false,
@@ -151,7 +151,7 @@ impl Reader {
             Ok(value) => value,
             Err(error) => {
                 let message = format!("this line is no JSON: {error}");
-                return self.refuse(None, ErrorData::parse_error(message, None));
+                return self.refuse(None, &ErrorData::parse_error(message, None));
             }
         };
         let id =
@@ -161,7 +161,7 @@ impl Reader {
             Ok(message) => self.received.blocking_send(message).is_ok(),
             // A notification and a response get no answer, whatever is wrong with them.
             Err(_) if id.is_some() && !asks => true,
-            Err(refused) => self.refuse(id, refused),
+            Err(refused) => self.refuse(id.as_ref(), &refused),
         }
     }
 
@@ -210,7 +210,7 @@ impl Reader {
     }
 
     /// Answers what is no message, or no request. Returns `false` once nobody takes answers.
-    fn refuse(&self, id: Option<RequestId>, error: ErrorData) -> bool {
+    fn refuse(&self, id: Option<&RequestId>, error: &ErrorData) -> bool {
         let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
         serde_json::to_vec(&answer).is_ok_and(|line| self.refusals.blocking_send(line).is_ok())
     }

@@ -67,11 +67,25 @@ fn a_recall_keeps_to_its_budget_and_its_pages_make_a_whole() {
 fn a_grain_larger_than_the_budget_is_named_and_passed_over() {
     let (_dir, mut client) = everything();
     client.initialize(PLAIN);
+    let small = client.fact("alice", "prefers", "tea");
     let big = client.fact("alice", "wrote", &long(0));
-    let page = client.done("recall", json!({ "subject": "alice", "budget_tokens": 100 }));
+    let result = client.call("recall", json!({ "subject": "alice", "budget_tokens": 100 }));
+    let page = &result["structuredContent"];
     assert!(page["tokens"].as_u64().unwrap() <= 100);
-    assert!(page["context"].as_str().unwrap().contains("too large for 100 tokens"), "{page}");
-    assert_eq!(page["rows"][0]["address"], big);
+    assert!(page["context"].as_str().unwrap().contains("prefers tea"), "{page}");
+    assert_eq!(
+        (&page["rows"][0]["address"], &page["omitted"][0]["address"]),
+        (&json!(small), &json!(big))
+    );
+    let note = result["content"][1]["text"].as_str().unwrap();
+    assert_eq!(note, format!("Too large for 100 tokens: grain://{big}"));
+    assert_eq!(page["next_cursor"], Value::Null);
+    // Alone it is passed over, too.
+    let alone = client.done("recall", json!({ "query": "note0", "budget_tokens": 100 }));
+    assert_eq!((&alone["rows"], &alone["omitted"][0]["address"]), (&json!([]), &json!(big)));
+    assert_eq!(alone["next_cursor"], Value::Null);
+    let nothing = client.done("recall", json!({ "query": "unheard" }));
+    assert_eq!((&nothing["rows"], &nothing["next_cursor"]), (&json!([]), &Value::Null));
 }
 
 fn fill(client: &mut Conversation) {

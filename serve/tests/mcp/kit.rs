@@ -1,5 +1,6 @@
 //! A conversation with a server in this process.
 
+use std::borrow::Borrow;
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write, pipe};
 use std::path::Path;
 use std::thread::{self, JoinHandle};
@@ -76,8 +77,8 @@ impl Conversation {
 
     /// Sends a request and reads its response.
     #[track_caller]
-    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
-        let id = self.request(method, &params);
+    pub(crate) fn ask(&mut self, method: &str, params: impl Borrow<Value>) -> Value {
+        let id = self.request(method, params.borrow());
         let response = self.hear();
         assert_eq!(response["id"], id, "{method}: {response}");
         assert_eq!(response["jsonrpc"], "2.0");
@@ -104,8 +105,9 @@ impl Conversation {
 
     /// Calls a tool; its result, be it an error or not.
     #[track_caller]
-    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        let response = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
+    pub(crate) fn call(&mut self, tool: &str, arguments: impl Borrow<Value>) -> Value {
+        let call = json!({ "name": tool, "arguments": arguments.borrow() });
+        let response = self.ask("tools/call", call);
         assert!(response["result"].is_object(), "{tool}: {response}");
         response["result"].clone()
     }

@@ -6,7 +6,7 @@ use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::mcp::answer::Answer;
+use crate::mcp::answer::{Answer, uri};
 use crate::mcp::arguments::{read, within};
 use crate::mcp::failure::{Failure, Kind, Result};
 use crate::mcp::rows;
@@ -23,8 +23,8 @@ const BUDGETS: (u64, u64) = (50, 8_000);
 const SHORT_GRAIN_TOKENS: u64 = 20;
 /// Most grains of a page.
 const MAX_GRAINS: u64 = 200;
-/// Most tries to find how many grains fit.
-const MAX_TRIES: usize = 6;
+/// Most grains that are named as too large.
+const MAX_NAMED: usize = 5;
 /// Bytes of JSON for a token, about.
 const TOKEN_BYTES: u64 = 3;
 
@@ -43,6 +43,7 @@ pub(super) fn output() -> Value {
     json!({ "type": "object", "properties": {
         "context": { "type": "string" },
         "tokens": { "type": "integer" },
+        "omitted": { "type": "array" },
         "rows": { "type": "array", "items": { "type": "object" } },
         "next_cursor": { "type": ["string", "null"] },
     }, "required": ["rows", "next_cursor"] })
@@ -130,70 +131,49 @@ impl Question {
 
     /// The next grains, as many as fit, as one text.
     fn context(&self, store: &Calls<'_>) -> Result<Answer> {
-        let mut limit = (self.budget / SHORT_GRAIN_TOKENS).clamp(1, MAX_GRAINS);
-        let mut last = None;
-        for _ in 0..MAX_TRIES {
-            let assembled = self.assemble(store, limit)?;
-            let (omitted, listed) = (assembled.omitted, assembled.rows.len() as u64);
-            let whole = omitted == 0 || listed <= 1;
-            last = Some((assembled, limit));
-            if whole {
-                break;
-            }
-            limit = listed.saturating_sub(omitted).max(1);
-        }
-        let Some((assembled, limit)) = last else { return Err(no_answer()) };
-        let listed = assembled.rows.len() as u64;
-        // A grain that alone is larger than the budget is passed over; its row says which it is.
-        let next = (listed >= limit).then(|| self.cursor(listed));
-        let mut context = assembled.text;
-        if assembled.omitted > 0 {
-            context.push_str(&format!(
-                "({} grains are too large for {} tokens; read them as grain://ADDRESS, or ask for rows)\n",
-                assembled.omitted, self.budget
-            ));
-        }
-        let mut text = context.clone();
-        if let Some(cursor) = &next {
-            text.push_str(&format!("(there may be more: cursor {cursor})\n"));
-        }
-        let answer = json!({
-            "context": context,
-            "tokens": assembled.tokens,
-            "rows": assembled.rows,
-            "next_cursor": next,
-        });
-        let addresses = assembled.rows.iter().filter_map(rows::address);
-        Ok(Answer::of(answer.clone()).with_text(text).linked(addresses))
-    }
-
-    /// Assembles the next grains, up to so many.
-    fn assemble(&self, store: &Calls<'_>, limit: u64) -> Result<Assembled> {
+        let limit = (self.budget / SHORT_GRAIN_TOKENS).clamp(1, MAX_GRAINS);
         let query = format!(
             "ASSEMBLE FROM memory: ({} | OFFSET {} | LIMIT {limit}) BUDGET {} tokens FORMAT sml WITH provenance",
             self.statement, self.offset, self.budget
         );
         let answer = self.ask(store, &query)?;
-        let number = |at: &str| answer.pointer(at).and_then(Value::as_u64).unwrap_or_default();
         let text = answer.pointer("/formatted_context/text").and_then(Value::as_str);
+        let text = text.ok_or_else(no_answer)?;
         let listed = answer.pointer("/sources/memory/grains").and_then(Value::as_array);
-        let rows = listed.map(Vec::as_slice).unwrap_or_default().iter().map(|found| {
-            let mut row = serde_json::Map::new();
-            row.insert(
-                "address".to_owned(),
-                found.get("content_address").cloned().unwrap_or_default(),
-            );
-            if let Some(score) = found.get("score") {
-                row.insert("score".to_owned(), score.clone());
-            }
-            Value::Object(row)
+        let listed = listed.map(Vec::as_slice).unwrap_or_default();
+        let shown = listed.iter().filter(|found| is_shown(found)).map(row);
+        let shown: Vec<_> = shown.collect();
+        // The page ends with the last grain that is shown; those before it that are not are larger than the budget.
+        // Where none is shown they all are.
+        let end =
+            listed.iter().rposition(is_shown).map_or(listed.len(), |last| last.saturating_add(1));
+        let page = listed.get(..end).unwrap_or_default();
+        let omitted: Vec<_> = page.iter().filter(|found| !is_shown(found)).map(row).collect();
+        let is_whole = page.len() == listed.len() && (listed.len() as u64) < limit;
+        let next = (!is_whole).then(|| self.cursor(page.len() as u64));
+        let note = self.note(&omitted, next.as_deref());
+        let addresses: Vec<_> = shown.iter().chain(&omitted).filter_map(rows::address).collect();
+        let structured = json!({
+            "context": text,
+            "tokens": answer.pointer("/formatted_context/tokens"),
+            "rows": shown,
+            "omitted": omitted,
+            "next_cursor": next,
         });
-        Ok(Assembled {
-            text: text.ok_or_else(no_answer)?.to_owned(),
-            tokens: number("/formatted_context/tokens"),
-            omitted: number("/sources/memory/omitted"),
-            rows: rows.collect(),
-        })
+        Ok(Answer::of(structured).with_text(text.to_owned()).noted(note).linked(addresses))
+    }
+
+    /// What a model that reads the text alone has to know beside it.
+    fn note(&self, omitted: &[Value], next: Option<&str>) -> Option<String> {
+        let omitted = omitted.iter().filter_map(rows::address).take(MAX_NAMED).map(uri);
+        let omitted = omitted.collect::<Vec<_>>().join(", ");
+        let large = (!omitted.is_empty())
+            .then(|| format!("Too large for {} tokens: {omitted}", self.budget));
+        let more = next.map(|cursor| format!("There may be more: cursor {cursor}"));
+        match (large, more) {
+            (Some(large), Some(more)) => Some(format!("{large}\n{more}")),
+            (large, more) => large.or(more),
+        }
     }
 
     /// The next grains as rows, as many as fit.
@@ -235,12 +215,14 @@ impl Question {
     }
 }
 
-/// Grains as one text.
-struct Assembled {
-    text: String,
-    tokens: u64,
-    omitted: u64,
-    rows: Vec<Value>,
+/// Whether the text has a grain.
+fn is_shown(found: &Value) -> bool {
+    found.get("shown").and_then(Value::as_bool) == Some(true)
+}
+
+/// The address and the score of a grain that the text has.
+fn row(found: &Value) -> Value {
+    json!({ "address": found.get("content_address"), "score": found.get("score") })
 }
 
 /// The rows that were cut, for links to the whole grains.

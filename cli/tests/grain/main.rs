@@ -57,6 +57,9 @@ mod piped;
 #[cfg(test)]
 mod portable;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod processes;
+#[cfg(test)]
 #[cfg(unix)]
 mod prompt;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `grain mcp` as a client starts it, and docs/mcp.md against it. The protocol itself is tested in `serve/tests`.
 
+use std::borrow::Borrow;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout};
 
@@ -38,8 +39,8 @@ fn answers(place: &Place, arguments: &[&str], requests: &[(&str, Value)]) -> Vec
     answers.into_iter().skip(1).map(|answer| answer["result"].clone()).collect()
 }
 
-fn call(tool: &str, arguments: Value) -> (&'static str, Value) {
-    ("tools/call", json!({ "name": tool, "arguments": arguments }))
+fn call(tool: &str, arguments: impl Borrow<Value>) -> (&'static str, Value) {
+    ("tools/call", json!({ "name": tool, "arguments": arguments.borrow() }))
 }
 
 fn tea() -> Value {
@@ -105,11 +106,11 @@ impl Agent {
         Self { child, stdin, stdout }
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    fn call(&mut self, tool: &str, arguments: impl Borrow<Value>) -> Value {
         let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {} });
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": { "name": tool, "arguments": arguments, "_meta": meta } });
+            "params": { "name": tool, "arguments": arguments.borrow(), "_meta": meta } });
         writeln!(self.stdin, "{request}").unwrap();
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();

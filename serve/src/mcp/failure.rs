@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use rmcp::model::ErrorData;
+use serde_json::json;
 
 /// Results of tools, with their [`Failure`].
 pub(super) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -66,6 +67,17 @@ impl Failure {
     /// Sets the error of the protocol.
     pub(super) fn or_by_protocol(self, error: ErrorData) -> Self {
         Self { protocol: Some(Box::new(error)), ..self }
+    }
+
+    /// An error of the protocol, where there is no result that could tell it.
+    pub(super) fn into_error(self) -> ErrorData {
+        let data = json!({ "code": self.code, "hint": self.hint });
+        match &*self.code {
+            "ERR_IO" | "ERR_BUSY" | "ERR_INTEGRITY" => {
+                ErrorData::internal_error(self.message, Some(data))
+            }
+            _ => ErrorData::invalid_params(self.message, Some(data)),
+        }
     }
 
     /// Returns `true` if it has this code.

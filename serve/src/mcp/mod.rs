@@ -1,6 +1,6 @@
 //! The Model Context Protocol: both of its eras on one connection (docs/mcp.md).
 //!
-//! - `wire`: lines in and out. `server`: the requests of the protocol.
+//! - `wire`: lines in and out. `server`: the requests of the protocol. `connection`: what its calls share.
 //! - `tools`: the table of tools, one file each. `confirm`: asking the person. `answer`, `rows`: results of bounded
 //!   size. `arguments`: what arguments share. `failure`: what is refused.
 //! - `resources`, `prompts`: grains by their address, and what a person may start with.
@@ -8,6 +8,7 @@
 mod answer;
 mod arguments;
 mod confirm;
+mod connection;
 mod failure;
 mod prompts;
 mod resources;
@@ -21,6 +22,7 @@ use std::io::{Read, Write};
 use grainstore_rpc::{Client, Code, Error, Result};
 
 use crate::memory::{Memory, Open, Operations};
+use connection::Connection;
 use server::Server;
 
 /// Threads for calls that block: as many calls run at once.
@@ -98,11 +100,11 @@ pub fn serve_mcp(
         })?;
     let McpOptions { open, profile, allow_erase, namespace, user_id } = options;
     let memory = Memory::new(open);
-    let setting = server::Setting { profile, allow_erase, namespace, user_id };
+    let setting = connection::Setting { profile, allow_erase, namespace, user_id };
     let written = runtime.block_on(async {
         let (wire, written) = wire::Wire::over(input, output);
         memory.begin();
-        let server = Server::new(memory.clone(), setting, wire.ended());
+        let server = Server::new(Connection::new(memory.clone(), setting), wire.ended());
         let running = rmcp::service::serve_directly(server, wire, None);
         // The loop ends by itself; how it ended concerns nobody.
         let _ = running.waiting().await;

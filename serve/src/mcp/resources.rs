@@ -37,7 +37,7 @@ pub(super) async fn list(
         query.insert("cursor".to_owned(), Value::from(cursor));
     }
     let work = move |store: &Calls<'_>| Ok::<_, Failure>(store.call("query", &query)?);
-    let answer = memory.with(CancelHandle::new(), work).await.map_err(refused)?;
+    let answer = memory.with(CancelHandle::new(), work).await.map_err(Failure::into_error)?;
     let found = answer.get("results").and_then(Value::as_array);
     let found = found.map(Vec::as_slice).unwrap_or_default().iter().filter_map(resource);
     let mut list = ListResourcesResult::with_all_items(found.collect());
@@ -78,7 +78,7 @@ pub(super) async fn read(memory: &Memory, uri: String) -> Result<ReadResourceRes
     let stored = memory.with(CancelHandle::new(), work).await.map_err(|failure| {
         match failure.has_code("ERR_NOT_FOUND") {
             true => unknown(&uri),
-            false => refused(failure),
+            false => failure.into_error(),
         }
     })?;
     let kept = ["address", "grain", "state", "signature"]
@@ -89,15 +89,4 @@ pub(super) async fn read(memory: &Memory, uri: String) -> Result<ReadResourceRes
     // The fields never change, the state does.
     let result = ReadResourceResult::new(vec![contents]);
     Ok(result.with_ttl_ms(0).with_cache_scope(CacheScope::Private))
-}
-
-/// An error of the protocol, where there is no result that could tell it.
-pub(super) fn refused(failure: Failure) -> ErrorData {
-    let data = json!({ "code": failure.code, "hint": failure.hint });
-    match &*failure.code {
-        "ERR_IO" | "ERR_BUSY" | "ERR_INTEGRITY" => {
-            ErrorData::internal_error(failure.message, Some(data))
-        }
-        _ => ErrorData::invalid_params(failure.message, Some(data)),
-    }
 }

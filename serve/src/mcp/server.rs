@@ -16,10 +16,11 @@ use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::watch;
 
 use super::answer::failed;
-use super::confirm::{Confirmations, Person};
+use super::confirm::Person;
+use super::connection::Connection;
 use super::failure::{Failure, Kind};
-use super::{Profile, prompts, resources, tools};
-use crate::memory::{Calls, Memory};
+use super::{prompts, resources, tools};
+use crate::memory::Calls;
 
 /// What a client tells its model about this server.
 const INSTRUCTIONS: &str = "A long-term memory that outlives this conversation. \
@@ -45,30 +46,20 @@ const METHODS: &[&str] = &[
     "completion/complete",
 ];
 
-/// What this server was started with.
-pub(super) struct Setting {
-    pub(super) profile: Profile,
-    pub(super) allow_erase: bool,
-    pub(super) namespace: Option<String>,
-    pub(super) user_id: Option<String>,
-}
-
-/// The state of one connection.
+/// The server of one connection.
 pub(super) struct Server {
-    pub(super) memory: Memory,
-    pub(super) setting: Arc<Setting>,
-    pub(super) confirmations: Confirmations,
+    connection: Connection,
     /// Tells when the connection has ended.
     ended: watch::Receiver<bool>,
 }
 
 impl Server {
-    pub(super) fn new(memory: Memory, setting: Setting, ended: watch::Receiver<bool>) -> Self {
-        Self { memory, setting: Arc::new(setting), confirmations: Confirmations::default(), ended }
+    pub(super) fn new(connection: Connection, ended: watch::Receiver<bool>) -> Self {
+        Self { connection, ended }
     }
 
     fn tools(&self) -> impl Iterator<Item = &'static tools::Entry> {
-        tools::all(self.setting.profile)
+        tools::all(self.connection.setting.profile)
     }
 
     /// Calls a tool. What goes wrong in it is told to the model.
@@ -88,14 +79,15 @@ impl Server {
         let arguments = called.arguments.unwrap_or_default();
         let done = match tool.run {
             tools::Run::Store(run) => {
-                let setting = Arc::clone(&self.setting);
+                let setting = Arc::clone(&self.connection.setting);
                 let work = move |store: &Calls<'_>| run(&setting, arguments, store);
-                self.memory
+                self.connection
+                    .memory
                     .with(cancel, work)
                     .await
                     .map(|answer| CallToolResult::from(answer).into())
             }
-            tools::Run::Forget => tools::forget(self, arguments, person, &cancel).await,
+            tools::Run::Forget => tools::forget(&self.connection, arguments, person, &cancel).await,
         };
         match done {
             Ok(answer) => Ok(answer),
@@ -167,7 +159,7 @@ impl ServerHandler for Server {
         asked: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        resources::list(&self.memory, asked.and_then(|asked| asked.cursor)).await
+        resources::list(&self.connection.memory, asked.and_then(|asked| asked.cursor)).await
     }
 
     async fn list_resource_templates(
@@ -186,7 +178,9 @@ impl ServerHandler for Server {
         asked: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        resources::read(&self.memory, asked.uri).await.map(ReadResourceResponse::Complete)
+        resources::read(&self.connection.memory, asked.uri)
+            .await
+            .map(ReadResourceResponse::Complete)
     }
 
     async fn list_prompts(
@@ -205,7 +199,7 @@ impl ServerHandler for Server {
         asked: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        prompts::get(&self.memory, &asked).await.map(GetPromptResponse::Complete)
+        prompts::get(&self.connection.memory, &asked).await.map(GetPromptResponse::Complete)
     }
 
     async fn on_custom_request(

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::mcp::answer::Answer;
 use crate::mcp::arguments::{read, wrong};
+use crate::mcp::connection::Setting;
 use crate::mcp::failure::{Failure, Kind, Result};
 use crate::mcp::rows;
-use crate::mcp::server::Setting;
 use crate::memory::Calls;
 
 pub(super) const DESCRIPTION: &str = "Run one CAL statement, such as RECALL beliefs ABOUT \"alice\" | LIMIT 5, \
@@ -16,7 +16,7 @@ ASSEMBLE, HISTORY, DESCRIBE grammar. ADD, SUPERSEDE and REVERT answer a plan and
 call again with that token alone to run them.";
 
 /// Most bytes of an answer.
-const MAX_BYTES: usize = 2 * rows::MAX_BYTES;
+const MAX_BYTES: usize = 64 << 10;
 /// The code of a statement that writes, in a call that reads.
 const WRITES: &str = "CAL-E044";
 

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::mcp::answer::Answer;
 use crate::mcp::arguments::{address, read, wrong};
 use crate::mcp::confirm::{Asked, Person};
+use crate::mcp::connection::Connection;
 use crate::mcp::failure::{Failure, Kind, Result};
 use crate::mcp::rows;
-use crate::mcp::server::Server;
 use crate::memory::Calls;
 
 pub(super) const DESCRIPTION: &str = "Take one grain out of use for good (retract it); its history stays. \
@@ -51,7 +51,7 @@ struct Forget {
 
 /// Forgets one grain; asks the person before it erases.
 pub(in crate::mcp) async fn forget(
-    server: &Server,
+    connection: &Connection,
     arguments: JsonObject,
     person: Person,
     cancel: &CancelHandle,
@@ -66,29 +66,29 @@ pub(in crate::mcp) async fn forget(
             true => explain(&given, store),
             false => retract(&given, store),
         };
-        return server
+        return connection
             .memory
             .with(cancel.clone(), work)
             .await
             .map(|answer| CallToolResult::from(answer).into());
     }
-    if !server.setting.allow_erase {
+    if !connection.setting.allow_erase {
         let hint = "leave out erase to retract it; or have the server started with --allow-erase";
         return Err(Failure::new(Kind::Access, "this server erases nothing", hint));
     }
     let of = given.clone();
     let (question, tried) =
-        server.memory.with(cancel.clone(), move |store| question(&of, store)).await?;
+        connection.memory.with(cancel.clone(), move |store| question(&of, store)).await?;
     if given.dry_run {
         let answer = told(&given.address, "nothing", tried);
         return Ok(CallToolResult::from(answer).into());
     }
     let what = format!("{} {}", given.address, given.reason);
-    match person.confirm(&server.confirmations, &what, question).await? {
+    match person.confirm(&connection.confirmations, &what, question).await? {
         Asked::CallAgain(result) => Ok((*result).into()),
         Asked::Agreed => {
             let answer =
-                server.memory.with(cancel.clone(), move |store| erase(&given, store)).await?;
+                connection.memory.with(cancel.clone(), move |store| erase(&given, store)).await?;
             Ok(CallToolResult::from(answer).into())
         }
     }

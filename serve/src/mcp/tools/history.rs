@@ -8,9 +8,9 @@ use super::recall::no_answer;
 use super::search::{LIMIT, LIMITS};
 use crate::mcp::answer::Answer;
 use crate::mcp::arguments::{End, Moment, address, read, within, wrong};
+use crate::mcp::connection::Setting;
 use crate::mcp::failure::{Failure, Kind, Result};
 use crate::mcp::rows;
-use crate::mcp::server::Setting;
 use crate::memory::Calls;
 
 pub(super) const DESCRIPTION: &str = "All versions of a fact, newest first: what it was, when and why it ended, \

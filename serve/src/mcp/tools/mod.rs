@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use super::Profile;
 use super::answer::Answer;
+use super::connection::Setting;
 use super::failure::Result;
-use super::server::Setting;
 use crate::memory::Calls;
 
 pub(super) use forget::forget;

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use crate::mcp::answer::{Answer, uri};
 use crate::mcp::arguments::{read, within};
+use crate::mcp::connection::Setting;
 use crate::mcp::failure::{Failure, Kind, Result};
 use crate::mcp::rows;
-use crate::mcp::server::Setting;
 use crate::memory::Calls;
 
 pub(super) const DESCRIPTION: &str = "What the memory knows, best first, as SML text within a token budget. \

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use super::recall::no_answer;
 use crate::mcp::answer::Answer;
 use crate::mcp::arguments::{End, Moment, address, read, wrong};
+use crate::mcp::connection::Setting;
 use crate::mcp::failure::{Failure, Kind, Result};
-use crate::mcp::server::Setting;
 use crate::memory::Calls;
 
 pub(super) const DESCRIPTION: &str = "Store one fact (subject, relation, object) or one event (text), durable when answered. \

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 use super::recall::{clipped, no_answer};
 use crate::mcp::answer::Answer;
 use crate::mcp::arguments::{End, Moment, read, within};
+use crate::mcp::connection::Setting;
 use crate::mcp::failure::Result;
 use crate::mcp::rows;
-use crate::mcp::server::Setting;
 use crate::memory::Calls;
 
 pub(super) const DESCRIPTION: &str = "Find grains by words and exact fields, with their addresses: newest first, or best first with text.";

@@ -165,9 +165,13 @@ impl<'w> Context<'w> {
     ///
     /// # Errors
     /// As [`Store::close`].
-    pub(crate) fn close(&self) -> Result<()> {
+    pub(crate) fn close(&mut self) -> Result<()> {
         match self.own.take() {
-            Some(Own::Client(client)) => client.close(),
+            Some(Own::Client(client)) => client.close_telling(&mut |left| {
+                self.output.note(&format!(
+                    "waiting until {left} requests of other processes are answered; Ctrl-C ends it at once"
+                ));
+            }),
             Some(Own::Store(store)) => Ok(store.close()?),
             None => Ok(()),
         }

@@ -16,9 +16,9 @@ const COMPRESS: &str = "compress";
 const TEXTS: &str = "languages and observer_domains";
 
 impl OpenOptions {
-    /// The settings that everybody who shares an open store must agree on, by name, as text. `preset`, `compress`
-    /// and the settings of texts are there only where these options name them. Memory, waiting, clock, key,
-    /// embedders and the resolver of DIDs are not among them.
+    /// The settings that everybody who shares an open store must agree on, by name, as text. `preset`, `compress`,
+    /// the settings of texts and the models of embedders are there only where these options name them. Memory, waiting,
+    /// clock, key and the resolver of DIDs are not among them.
     ///
     /// ```
     /// # use grainstore::prelude::*;
@@ -45,12 +45,20 @@ impl OpenOptions {
             ("write_limits", format!("{} {} {}", limits.adds, limits.supersedes, limits.reverts)),
             ("firewall", format!("{:?}", self.firewall)),
         ];
+        let embedders = [("embedder", &self.embedder), ("former_embedder", &self.former_embedder)];
+        let embedders = embedders.map(|(name, given)| {
+            let described = given.as_ref().map(|(of, metric)| {
+                format!("{} of {} numbers, {metric:?}", of.0.model(), of.0.dimension())
+            });
+            (name, described)
+        });
         let stored = [
             (PRESET, self.preset.map(|preset| preset.name().to_owned())),
             (COMPRESS, self.compress.map(|compress| compress.to_string())),
             (TEXTS, self.wording.as_ref().map(TextSettings::describe)),
         ];
-        let stored = stored.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let stored =
+            stored.into_iter().chain(embedders).filter_map(|(name, value)| Some((name, value?)));
         of_process.into_iter().chain(stored).collect()
     }
 

@@ -309,9 +309,18 @@ impl Client {
     /// # Errors
     /// As [`Store::close`].
     pub fn close(&self) -> Result<()> {
+        self.close_telling(&mut |_| {})
+    }
+
+    /// As [`Client::close`]. Where other processes' requests take longer than a second, `tell` gets their number,
+    /// once: it waits for them all the same.
+    ///
+    /// # Errors
+    /// As [`Store::close`].
+    pub fn close_telling(&self, tell: &mut dyn FnMut(usize)) -> Result<()> {
         self.own.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
         *self.own.session.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        self.shared.close()
+        self.shared.close(tell)
     }
 
     /// Number of processes' connections that this process serves at present.

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use grainstore::cal::CancelHandle;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -32,6 +32,11 @@ const GREETING_TIME: Duration = Duration::from_secs(10);
 const ANSWER_TIME: Duration = Duration::from_secs(60);
 /// Time after which accepting is tried again where the system had no room for a connection.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+
+/// Time after which a process that closes the store tells that it waits.
+const MOMENT: Duration = Duration::from_secs(1);
+/// Time between two looks at whether requests are answered.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// What serves the connections of a store.
 #[derive(Debug)]
@@ -78,9 +83,9 @@ impl Service {
         Ok(Self { shared, accepting: Some(accepting), wake: Some(wake) })
     }
 
-    /// Accepts nobody any more, and returns once everything is answered that was asked before. The caller still has
-    /// the store open.
-    pub(super) fn stop(&mut self) {
+    /// Accepts nobody any more, and returns once everything is answered that was asked before: where that takes
+    /// longer than a moment, `tell` gets the number of requests. The caller still has the store open.
+    pub(super) fn stop(&mut self, tell: &mut dyn FnMut(usize)) {
         self.wake = None;
         let Some(accepting) = self.accepting.take() else { return };
         let _ = accepting.join();
@@ -93,6 +98,15 @@ impl Service {
             }
             connections.values_mut().filter_map(|one| one.thread.take()).collect()
         };
+        let began = Instant::now();
+        let unfinished = || threads.iter().filter(|one| !one.is_finished()).count();
+        while unfinished() > 0 && began.elapsed() < MOMENT {
+            thread::sleep(LOOK_EVERY);
+        }
+        match unfinished() {
+            0 => {}
+            left => tell(left),
+        }
         for one in threads {
             let _ = one.join();
         }
@@ -106,7 +120,7 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        self.stop();
+        self.stop(&mut |_| {});
     }
 }
 

@@ -224,14 +224,14 @@ impl Shared {
         Service::start(&self.path, hosting).ok()
     }
 
-    /// Closes the store, once what other processes asked is answered.
-    pub(super) fn close(&self) -> Result<()> {
+    /// Closes the store, once what other processes asked is answered; see [`Service::stop`].
+    pub(super) fn close(&self, tell: &mut dyn FnMut(usize)) -> Result<()> {
         let mut state = self.lock();
         state.number += 1;
         match std::mem::replace(&mut state.owning, Owning::Closed) {
             Owning::Here { store, service } => {
                 if let Some(mut service) = service {
-                    service.stop();
+                    service.stop(tell);
                 }
                 Ok(store.close()?)
             }

@@ -37,6 +37,20 @@ const STATE_FIELDS: &[&str] = &[
     "held",
 ];
 
+/// The schema of rows.
+pub(super) fn schema() -> Value {
+    json!({ "type": "array", "items": {
+        "type": "object",
+        "properties": {
+            "address": { "type": "string" },
+            "score": { "type": "number" },
+            "grain": { "type": "object" },
+            "clipped": { "type": "boolean" },
+        },
+        "required": ["address"],
+    } })
+}
+
 /// Returns the bytes that each of so many grains may take.
 pub(super) fn share(grains: usize) -> usize {
     (MAX_BYTES / grains.max(1)).max(LEAST_BYTES)

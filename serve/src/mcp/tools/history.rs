@@ -31,7 +31,7 @@ pub(super) fn input() -> Value {
 
 pub(super) fn output() -> Value {
     json!({ "type": "object", "properties": {
-        "rows": { "type": "array", "items": { "type": "object" } },
+        "rows": rows::schema(),
         "policy": { "type": ["object", "null"] },
         "next_cursor": { "type": ["string", "null"] },
     }, "required": ["rows", "policy", "next_cursor"] })

@@ -44,7 +44,7 @@ pub(super) fn output() -> Value {
         "context": { "type": "string" },
         "tokens": { "type": "integer" },
         "omitted": { "type": "array" },
-        "rows": { "type": "array", "items": { "type": "object" } },
+        "rows": rows::schema(),
         "next_cursor": { "type": ["string", "null"] },
     }, "required": ["rows", "next_cursor"] })
 }
@@ -103,8 +103,9 @@ struct Question {
 
 impl Question {
     fn of(asked: Recall) -> Result<Self> {
-        let blank = |text: &String| !text.trim().is_empty();
-        let (query, subject) = (asked.query.filter(blank), asked.subject.filter(blank));
+        let says = |text: &String| !text.trim().is_empty();
+        let query = asked.query.map(|query| words(&query)).filter(says);
+        let subject = asked.subject.filter(says);
         let mut statement = "RECALL".to_owned();
         let mut params = serde_json::Map::new();
         if let Some(subject) = &subject {
@@ -215,6 +216,13 @@ impl Question {
     }
 }
 
+/// The words of a question in natural language: signs that mean something in a search are no signs there.
+fn words(query: &str) -> String {
+    let words = query.split(|sign: char| sign.is_whitespace() || matches!(sign, '"' | '*' | '~'));
+    let words = words.map(|word| word.trim_start_matches(['+', '-']));
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
 /// Whether the text has a grain.
 fn is_shown(found: &Value) -> bool {
     found.get("shown").and_then(Value::as_bool) == Some(true)
@@ -246,4 +254,22 @@ fn offset(cursor: &str, mark: u32) -> Result<u64> {
 /// The error of an answer that cannot be read.
 pub(super) fn no_answer() -> Failure {
     Failure::new(Kind::Io, "the store gave an answer of an unknown form", "tell its developers")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_of_a_search_are_words_in_a_question() {
+        for (query, expected) in [
+            ("what does alice drink?", "what does alice drink?"),
+            ("use --allow-erase, -not +this", "use allow-erase, not this"),
+            ("- buy \"oat milk\"\n- call bob*", "buy oat milk call bob"),
+            ("2026-03-01/a~2 \"\" -", "2026-03-01/a 2"),
+            (" + ", ""),
+        ] {
+            assert_eq!(words(query), expected, "{query}");
+        }
+    }
 }

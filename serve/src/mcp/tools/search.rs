@@ -39,7 +39,7 @@ pub(super) fn input() -> Value {
 
 pub(super) fn output() -> Value {
     json!({ "type": "object", "properties": {
-        "rows": { "type": "array", "items": { "type": "object" } },
+        "rows": rows::schema(),
         "next_cursor": { "type": ["string", "null"] },
     }, "required": ["rows", "next_cursor"] })
 }

@@ -96,6 +96,17 @@ impl<'w> Context<'w> {
         })
     }
 
+    /// Returns the options for a store that is shared with other processes.
+    pub(crate) fn client_options(&self, create: bool) -> Result<ClientOptions> {
+        let sources = self.did_sources();
+        Ok(ClientOptions {
+            exclusive: self.globals.exclusive,
+            settings: sources.settings(),
+            resolver: sources.resolver()?,
+            ..ClientOptions::new(self.own_options()?.create(create), self.session_options())
+        })
+    }
+
     /// Returns what resolves the DIDs of signers, if something is named.
     pub(crate) fn resolver(&self) -> Result<Option<SharedResolver>> {
         self.did_sources().resolver()
@@ -124,13 +135,7 @@ impl<'w> Context<'w> {
         if let Some(Own::Client(client)) = &*self.own.borrow() {
             return Ok(client.clone());
         }
-        let sources = self.did_sources();
-        let options = ClientOptions {
-            exclusive: self.globals.exclusive,
-            settings: sources.settings(),
-            resolver: sources.resolver()?,
-            ..ClientOptions::new(self.own_options()?.create(create), self.session_options())
-        };
+        let options = self.client_options(create)?;
         let opened = Client::open(&self.globals.store, options).map_err(with_opening_hint)?;
         *self.own.borrow_mut() = Some(Own::Client(opened.clone()));
         Ok(opened)
@@ -290,7 +295,7 @@ pub(crate) fn opening_error(error: grainstore::Error) -> Error {
 }
 
 /// Gives the error of opening a store a hint for the command line.
-fn with_opening_hint(error: Error) -> Error {
+pub(crate) fn with_opening_hint(error: Error) -> Error {
     let Some(refusal) = error.refusal() else { return error };
     // Only the generic hint about keys is replaced: the specific ones say more.
     if error.has_code(Code::Key) && refusal.hint.starts_with("give the key or the passphrase") {

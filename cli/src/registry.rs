@@ -4,9 +4,9 @@ use clap::Subcommand;
 
 use crate::commands::{
     add, ages, alf, audit, backup, bench, cal, compact, decode, demo, disclose, doctor, encode,
-    erase, export, frames, get, history, import, init, keys, migrate, policy, prove, put, recall,
-    reindex, remove_vectors, rpc, saga, sign, state_changes, stats, subject_report, supersede,
-    verify, verify_signature, views,
+    erase, export, frames, get, history, import, init, keys, mcp, migrate, policy, prove, put,
+    recall, reindex, remove_vectors, rpc, saga, sign, state_changes, stats, subject_report,
+    supersede, verify, verify_signature, views,
 };
 use crate::context::Context;
 use crate::error::Result;
@@ -97,6 +97,7 @@ commands! {
         Frames(frames::Frames),
     }
     "For programs" {
+        Mcp(mcp::Mcp),
         Rpc(rpc::Rpc),
     }
 }

@@ -103,8 +103,12 @@ impl Executor<'_> {
         let sources = reports.map(|((source, resolved), report)| {
             self.usage.grains_returned += grains_shown(&report);
             let hits = report.shown.iter().filter_map(|position| resolved.hits.get(*position));
-            let shown = hits.map(|hit| hit.address).collect();
-            (source.label, SourceAnswer { shown, ..with_report(*resolved.answer, &report) })
+            let shown: Vec<_> = hits.map(|hit| hit.address).collect();
+            let mut answer = with_report(*resolved.answer, &report);
+            for row in &mut answer.grains {
+                row.shown = Some(shown.contains(&row.content_address));
+            }
+            (source.label, SourceAnswer { shown, ..answer })
         });
         Answer::Assembly {
             name: plan.name,

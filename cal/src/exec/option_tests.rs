@@ -240,8 +240,21 @@ fn an_assemble_hands_options_about_grains_to_its_sources() {
         assert!(rows.iter().all(|row| row.get(part).is_some()), "{part}: {rows:?}");
     }
     assert!(rows.iter().all(|row| row.get("grain").is_none()), "the text shows it: {rows:?}");
+    assert!(rows.iter().all(|row| row["shown"] == true), "{rows:?}");
     let plain = run(&memory, "ASSEMBLE FROM a: (RECALL beliefs LIMIT 2)").unwrap();
     assert_eq!(plain["sources"]["a"].get("grains"), None);
+}
+
+#[test]
+fn each_grain_of_a_source_says_whether_the_text_has_it() {
+    let memory = four_beliefs();
+    let source = "ASSEMBLE FROM a: (RECALL beliefs) BUDGET 2 grains WITH provenance";
+    let answer = run(&memory, source).unwrap();
+    let rows = answer["sources"]["a"]["grains"].as_array().unwrap();
+    let shown: Vec<_> = rows.iter().map(|row| row["shown"].as_bool().unwrap()).collect();
+    assert_eq!(shown, [true, true, false, false]);
+    let recalled = run(&memory, "RECALL beliefs WITH provenance").unwrap();
+    assert_eq!(recalled["results"][0].get("shown"), None, "it is about a text");
 }
 
 #[test]

@@ -86,6 +86,7 @@ impl Executor<'_> {
         Ok(ResultRow {
             selected,
             beside_alone: false,
+            shown: None,
             score: hit.score.value,
             content_address: hit.address,
             provenance_id: hit.address,

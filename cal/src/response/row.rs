@@ -35,6 +35,8 @@ pub struct ResultRow {
     pub contradictions: Option<Vec<ContentAddress>>,
     /// True to serialise the row without the grain: of a source of an ASSEMBLE, whose text has the grain.
     pub(crate) beside_alone: bool,
+    /// Whether the text has the grain, of a row beside a source of an ASSEMBLE.
+    pub shown: Option<bool>,
     /// The index-layer state, shown or not.
     pub(crate) known: GrainState,
 }
@@ -65,6 +67,7 @@ impl Serialize for ResultRow {
         map.serialize_entry("matched_fields", &self.matched_fields)?;
         map.serialize_entry("content_address", &self.content_address)?;
         map.serialize_entry("provenance_id", &self.provenance_id)?;
+        serialize_optional(&mut map, "shown", self.shown.as_ref())?;
         serialize_optional(&mut map, REVIEW_FLAG, self.awaits_review().then_some(&true))?;
         serialize_optional(&mut map, "state", self.state.as_ref())?;
         serialize_optional(&mut map, "score_breakdown", self.score_breakdown.as_ref())?;

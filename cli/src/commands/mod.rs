@@ -22,6 +22,7 @@ pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod keys;
+pub(crate) mod mcp;
 pub(crate) mod migrate;
 pub(crate) mod policy;
 pub(crate) mod prove;

@@ -45,6 +45,8 @@ mod locomo;
 mod maintain;
 #[cfg(test)]
 mod marks;
+#[cfg(test)]
+mod mcp;
 mod neighbours;
 #[cfg(test)]
 mod neighbours_saga;

@@ -1,0 +1,118 @@
+//! The Model Context Protocol: both of its eras on one connection (docs/mcp.md).
+//!
+//! - `wire`: lines in and out. `server`: the requests of the protocol. `connection`: what its calls share.
+//! - `tools`: the table of tools, one file each. `confirm`: asking the person. `answer`, `rows`: results of bounded
+//!   size. `arguments`: what arguments share. `failure`: what is refused.
+//! - `resources`, `prompts`: grains by their address, and what a person may start with.
+
+mod answer;
+mod arguments;
+mod confirm;
+mod connection;
+mod failure;
+mod prompts;
+mod resources;
+mod rows;
+mod server;
+mod tools;
+mod wire;
+
+use std::io::{Read, Write};
+
+use grainstore_rpc::{Client, Code, Error, Result};
+
+use crate::memory::{Memory, Open, Operations};
+use connection::Connection;
+use server::Server;
+
+/// Threads for calls that block: as many calls run at once.
+const MAX_CALLING_THREADS: usize = 16;
+
+/// Which tools a client is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Profile {
+    /// The five tools of a memory: recall, search, remember, history and forget.
+    #[default]
+    Memory,
+    /// These and `cal`, the language.
+    Full,
+}
+
+/// How a store is served over MCP.
+///
+/// ```
+/// use grainstore_rpc::{Client, ClientOptions};
+/// use grainstore_serve::{McpOptions, Profile};
+///
+/// let mut options = McpOptions::new(|| Client::open("memory.grains", ClientOptions::default()));
+/// options.profile = Profile::Full;
+/// options.allow_erase = true;
+/// options.user_id = Some("alice".into());
+/// ```
+pub struct McpOptions {
+    open: Box<Open>,
+    /// The tools that are shown.
+    pub profile: Profile,
+    /// Whether `forget` may erase for good, once a person confirms it.
+    pub allow_erase: bool,
+    /// The namespace that new grains get; that of the session that the store is opened with.
+    pub namespace: Option<String>,
+    /// The user that new grains get; that of the session that the store is opened with.
+    pub user_id: Option<String>,
+}
+
+impl McpOptions {
+    /// Options for a store that this opens, in the background once a connection is served.
+    pub fn new(open: impl Fn() -> Result<Client> + Send + Sync + 'static) -> Self {
+        Self::over(move || Ok(Box::new(open()?)))
+    }
+
+    /// Options for other [`Operations`] than those of a [`Client`].
+    pub fn over(open: impl Fn() -> Result<Box<dyn Operations>> + Send + Sync + 'static) -> Self {
+        Self {
+            open: Box::new(open),
+            profile: Profile::Memory,
+            allow_erase: false,
+            namespace: None,
+            user_id: None,
+        }
+    }
+}
+
+/// Serves one connection until the end of its input, or until nobody takes its output; then closes the store.
+///
+/// Blocks. Requests under way at the end of the input are answered first, for up to five seconds.
+///
+/// # Errors
+/// `ERR_IO` if no runtime can be started; those of closing the store. A store that cannot be opened is told to the
+/// calls that need it, and is no error here.
+pub fn serve_mcp(
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+    options: McpOptions,
+) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .max_blocking_threads(MAX_CALLING_THREADS)
+        .build()
+        .map_err(|error| {
+            Error::new(Code::Io, format!("cannot start threads: {error}"), "try again")
+        })?;
+    let McpOptions { open, profile, allow_erase, namespace, user_id } = options;
+    let memory = Memory::new(open);
+    let setting = connection::Setting { profile, allow_erase, namespace, user_id };
+    let written = runtime.block_on(async {
+        let (wire, written) = wire::Wire::over(input, output);
+        memory.begin();
+        let server = Server::new(Connection::new(memory.clone(), setting), wire.ended());
+        let running = rmcp::service::serve_directly(server, wire, None);
+        // The loop ends by itself; how it ended concerns nobody.
+        let _ = running.waiting().await;
+        written
+    });
+    // Calls that still run hold the store: they are done before it is closed.
+    drop(runtime);
+    let closed = memory.close();
+    written.finish();
+    closed
+}

@@ -1,0 +1,161 @@
+//! Answers of bounded size, and what they go on with.
+
+use serde_json::{Value, json};
+
+use crate::kit::{Conversation, PLAIN, everything};
+
+/// Words of some length, which differ.
+fn long(at: usize) -> String {
+    format!("note{at} ").repeat(2_000)
+}
+
+#[test]
+fn a_recall_keeps_to_its_budget_and_its_pages_make_a_whole() {
+    let (_dir, mut client) = everything();
+    client.initialize(PLAIN);
+    let mut stored: Vec<_> = (0..60)
+        .map(|at| client.fact("alice", &format!("likes{at}"), "a cup of tea in the afternoon"))
+        .collect();
+    for form in ["sml", "rows"] {
+        let mut seen = Vec::new();
+        let mut cursor = Value::Null;
+        let mut pages = 0;
+        loop {
+            let mut asked = json!({ "subject": "alice", "budget_tokens": 300, "as": form });
+            if cursor.is_string() {
+                asked["cursor"] = cursor;
+            }
+            let page = client.done("recall", asked);
+            let size = page
+                .get("context")
+                .map_or(page["rows"].to_string().len(), |text| text.as_str().unwrap().len());
+            assert!(size < 300 * 6, "{size}");
+            if form == "sml" {
+                assert!(page["tokens"].as_u64().unwrap() <= 300, "{page}");
+                let shown = page["context"].as_str().unwrap().matches("<belief").count();
+                assert_eq!(
+                    shown,
+                    page["rows"].as_array().unwrap().len(),
+                    "the rows are what is shown"
+                );
+            }
+            seen.extend(
+                page["rows"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|row| row["address"].as_str().unwrap().to_owned()),
+            );
+            cursor = page["next_cursor"].clone();
+            pages += 1;
+            if cursor.is_null() {
+                break;
+            }
+        }
+        assert!(pages > 2, "{pages}");
+        seen.sort();
+        stored.sort();
+        assert_eq!(seen, stored, "{form}");
+    }
+    let asked = json!({ "subject": "alice", "budget_tokens": 300 });
+    let cursor = client.done("recall", asked)["next_cursor"].clone();
+    let other = json!({ "subject": "bob", "cursor": cursor });
+    assert_eq!(client.refusal("recall", other), "ERR_CURSOR");
+}
+
+#[test]
+fn a_grain_larger_than_the_budget_is_named_and_passed_over() {
+    let (_dir, mut client) = everything();
+    client.initialize(PLAIN);
+    let small = client.fact("alice", "prefers", "tea");
+    let big = client.fact("alice", "wrote", &long(0));
+    let result = client.call("recall", json!({ "subject": "alice", "budget_tokens": 100 }));
+    let page = &result["structuredContent"];
+    assert!(page["tokens"].as_u64().unwrap() <= 100);
+    assert!(page["context"].as_str().unwrap().contains("prefers tea"), "{page}");
+    assert_eq!(
+        (&page["rows"][0]["address"], &page["omitted"][0]["address"]),
+        (&json!(small), &json!(big))
+    );
+    let note = result["content"][1]["text"].as_str().unwrap();
+    assert_eq!(note, format!("Too large for 100 tokens: grain://{big}"));
+    assert_eq!(page["next_cursor"], Value::Null);
+    // Alone it is passed over, too.
+    let alone = client.done("recall", json!({ "query": "note0", "budget_tokens": 100 }));
+    assert_eq!((&alone["rows"], &alone["omitted"][0]["address"]), (&json!([]), &json!(big)));
+    assert_eq!(alone["next_cursor"], Value::Null);
+    let nothing = client.done("recall", json!({ "query": "unheard" }));
+    assert_eq!((&nothing["rows"], &nothing["next_cursor"]), (&json!([]), &Value::Null));
+}
+
+fn fill(client: &mut Conversation) {
+    for at in 0..50 {
+        client.done("remember", json!({ "text": long(at) }));
+    }
+}
+
+#[test]
+fn no_answer_is_larger_than_its_bound() {
+    let (_dir, mut client) = everything();
+    client.initialize(PLAIN);
+    fill(&mut client);
+    let found = client.call("search", json!({ "limit": 50 }));
+    assert!(found.to_string().len() < 100_000, "{}", found.to_string().len());
+    let rows = found["structuredContent"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 50);
+    assert!(rows.iter().all(|row| row["clipped"] == true));
+    assert_eq!(found["content"][1]["type"], "resource_link");
+    assert_eq!(found["content"].as_array().unwrap().len(), 6, "few links");
+    let uri = &found["content"][1]["uri"];
+    let whole = client.ask("resources/read", json!({ "uri": uri }));
+    assert!(whole.to_string().len() > 14_000);
+    let recalled = client.call("recall", json!({ "as": "rows", "budget_tokens": 8_000 }));
+    assert!(recalled.to_string().len() < 100_000);
+    assert_eq!(client.refusal("cal", json!({ "query": "RECALL LIMIT 50" })), "ERR_LIMIT");
+    let listed = client.ask("resources/list", json!({}));
+    assert!(listed.to_string().len() < 20_000);
+}
+
+#[test]
+fn a_long_history_comes_in_pages() {
+    let (_dir, mut client) = everything();
+    client.initialize(PLAIN);
+    for at in 0..30 {
+        client.done("remember", json!({ "subject": "a", "relation": "counts", "object": at.to_string(), "replaces": "latest" }));
+    }
+    let mut objects = Vec::new();
+    let mut cursor = Value::Null;
+    loop {
+        let mut asked = json!({ "subject": "a", "relation": "counts", "limit": 13 });
+        if cursor.is_string() {
+            asked["cursor"] = cursor;
+        }
+        let page = client.done("history", asked);
+        objects.extend(
+            page["rows"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|row| row["grain"]["object"].as_str().unwrap().parse::<u32>().unwrap()),
+        );
+        cursor = page["next_cursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    assert_eq!(objects, (0..30).rev().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_grain_too_large_to_be_stored_is_refused_and_nothing_is_lost() {
+    let (_dir, mut client) = everything();
+    client.initialize(PLAIN);
+    client.fact("alice", "prefers", "tea");
+    assert_eq!(client.refusal("remember", json!({ "text": "x".repeat(2 << 20) })), "ERR_TOO_LARGE");
+    let many: Vec<_> = (0..200_000).map(|at| format!("tag{at}")).collect();
+    client.refusal("remember", json!({ "text": "a", "tags": many }));
+    let words = "word ".repeat(100_000);
+    client.refusal("search", json!({ "text": words }));
+    client.refusal("recall", json!({ "query": words }));
+    assert_eq!(client.done("search", json!({}))["rows"].as_array().unwrap().len(), 1);
+}

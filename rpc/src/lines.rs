@@ -46,6 +46,22 @@ pub fn read_line(
     Ok(Line::Read)
 }
 
+/// As [`read_line`], but a last line without a newline is none: who sent it may have been cut off.
+pub(crate) fn read_whole_line(
+    reader: &mut (impl BufRead + ?Sized),
+    buffer: &mut Vec<u8>,
+    limit: usize,
+) -> io::Result<Line> {
+    buffer.clear();
+    let room = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    (&mut *reader).take(room).read_until(b'\n', buffer)?;
+    match buffer.pop() {
+        Some(b'\n') => Ok(Line::Read),
+        Some(_) if buffer.len() >= limit => Ok(Line::TooLong),
+        _ => Ok(Line::End),
+    }
+}
+
 /// Discards the rest of a line.
 pub(crate) fn skip_line(reader: &mut (impl BufRead + ?Sized)) -> io::Result<()> {
     loop {
@@ -69,6 +85,16 @@ pub(crate) fn skip_line(reader: &mut (impl BufRead + ?Sized)) -> io::Result<()> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_that_was_cut_off_is_none() {
+        let (mut reader, mut buffer) = ("one\ntwo".as_bytes(), Vec::new());
+        assert_eq!(read_whole_line(&mut reader, &mut buffer, 4).unwrap(), Line::Read);
+        assert_eq!(buffer, b"one");
+        assert_eq!(read_whole_line(&mut reader, &mut buffer, 4).unwrap(), Line::End);
+        let mut long = "0123456789\n".as_bytes();
+        assert_eq!(read_whole_line(&mut long, &mut buffer, 4).unwrap(), Line::TooLong);
+    }
 
     #[test]
     fn after_a_line_too_long_reading_goes_on_at_the_next() {

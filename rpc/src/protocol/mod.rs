@@ -17,7 +17,7 @@ use zeroize::Zeroize as _;
 use crate::answer::Answer;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
-use crate::lines::{Line, MAX_REQUEST_BYTES, read_line, skip_line};
+use crate::lines::{Line, MAX_REQUEST_BYTES, read_line, read_whole_line, skip_line};
 use crate::operations::stream::Events;
 use crate::patience::Patience;
 use crate::sharing::{Call, Conversation};
@@ -76,7 +76,12 @@ fn answer_all(
         |error| Error::new(Code::Io, format!("cannot read stdin: {error}"), "check what feeds it");
     let mut line = Vec::new();
     loop {
-        match read_line(requests, &mut line, MAX_REQUEST_BYTES).map_err(unreadable)? {
+        let read = match host.is_fixed() {
+            // Another process takes a request that it could not send whole for one that was not done.
+            true => read_whole_line(requests, &mut line, MAX_REQUEST_BYTES),
+            false => read_line(requests, &mut line, MAX_REQUEST_BYTES),
+        };
+        match read.map_err(unreadable)? {
             Line::End => return Ok(()),
             Line::TooLong => {
                 respond(responses, None, Err(Fault::request_too_large(MAX_REQUEST_BYTES)))?;

@@ -61,6 +61,15 @@ struct Connected {
     cancel: CancelHandle,
 }
 
+/// Forgets a connection when it ends, however that is.
+struct Ends<'s>(&'s Serving, u64);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.connections().remove(&self.1);
+    }
+}
+
 impl std::fmt::Debug for Serving {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Serving({:?})", self.hosting.store)
@@ -177,9 +186,10 @@ impl Serving {
         self.connections().insert(id, Connected { stream: own, thread: None, cancel });
         let serving = Arc::clone(self);
         let run = move || {
+            let ends = Ends(&serving, id);
             // An error ends the connection, which tells the other end.
             let _ = serving.converse(id, &stream);
-            serving.connections().remove(&id);
+            drop(ends);
         };
         match thread::Builder::new().name(format!("relay-{id}")).spawn(run) {
             Ok(thread) => {

@@ -52,6 +52,16 @@ pub(super) enum Place {
 /// A connection that joined, and the number of the joining.
 pub(super) type Joined = (u64, Box<Connection>);
 
+impl Drop for Shared {
+    /// A fork leaves alone what is its parent's: threads that it does not have, and the socket.
+    fn drop(&mut self) {
+        if std::process::id() != self.process {
+            let owning = std::mem::replace(&mut self.lock().owning, Owning::Closed);
+            std::mem::forget(owning);
+        }
+    }
+}
+
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.path.display())
@@ -111,19 +121,23 @@ impl Shared {
     /// # Errors
     /// `ERR_IO` in a fork of the process that opened it, and once it is closed.
     pub(super) fn place(&self) -> Result<Place> {
-        if std::process::id() != self.process {
-            let message = format!(
-                "this process is a fork of process {}, which opened the store",
-                self.process
-            );
-            return Err(Error::new(Code::Io, message, "open the store after the fork"));
-        }
+        self.check_process()?;
         let state = self.lock();
         match &state.owning {
             Owning::Here { store, .. } => Ok(Place::Here(state.number, store.clone())),
             Owning::There { .. } => Ok(Place::There(state.number)),
             Owning::Closed => Err(Error::new(Code::Io, "the store is closed", "open it again")),
         }
+    }
+
+    /// Refuses to work in a fork of the process that opened the store.
+    fn check_process(&self) -> Result<()> {
+        if std::process::id() == self.process {
+            return Ok(());
+        }
+        let message =
+            format!("this process is a fork of process {}, which opened the store", self.process);
+        Err(Error::new(Code::Io, message, "open the store after the fork"))
     }
 
     pub(super) fn owned(&self) -> Option<Store> {
@@ -229,6 +243,7 @@ impl Shared {
 
     /// Closes the store, once what other processes asked is answered; see [`Service::stop`].
     pub(super) fn close(&self, tell: &mut dyn FnMut(usize)) -> Result<()> {
+        self.check_process()?;
         let mut state = self.lock();
         state.number += 1;
         match std::mem::replace(&mut state.owning, Owning::Closed) {
@@ -247,4 +262,23 @@ impl Shared {
 fn opening_error(error: grainstore::Error) -> Error {
     let hint = "check the path, or make a store there with create: true";
     Error::from(error).with_hint_for(Code::NotFound.name(), hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fork has another number; here the number is changed instead.
+    #[test]
+    fn a_fork_has_no_store_and_leaves_that_of_its_parent() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = OpenOptions::new().create(true);
+        let options = ClientOptions::new(open, SessionOptions::default());
+        let (mut shared, _) = Shared::open(dir.path(), options, |_| Ok(())).unwrap();
+        shared.process += 1;
+        assert!(shared.place().is_err_and(|error| error.has_code(Code::Io)));
+        assert!(shared.close(&mut |_| {}).is_err_and(|error| error.has_code(Code::Io)));
+        drop(shared);
+        assert_eq!(dir.path().join("socket").exists(), cfg!(target_os = "linux"));
+    }
 }

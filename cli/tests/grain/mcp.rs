@@ -170,6 +170,13 @@ fn the_page_lists_the_tools_there_are_and_settings_that_start_them() {
         settings += 1;
     }
     assert_eq!(settings, 3);
+    let readme = include_str!("../../../README.md");
+    let lines = DOCUMENT.lines().chain(readme.lines());
+    let commands: Vec<_> = lines.filter_map(|line| line.split_once("-- grain ")).collect();
+    assert_eq!(commands.len(), 3, "{commands:?}");
+    for (_, words) in commands {
+        assert_eq!(words, "mcp --store \"$HOME/memory.grains\"");
+    }
     answers(&place, &["mcp", "--store", "other.grains", "--allow-erase"], &[]);
     assert_eq!(place.feed(&["mcp", "--profile", "everything"], "").code, 2);
 }

@@ -204,6 +204,7 @@ pub(super) const OTHER_COMMANDS: &[&str] = &[
     "backup",
     "demo",
     "bench",
+    "mcp",
     "rpc",
     "help",
 ];

@@ -234,7 +234,7 @@ const OTHER_METHODS: [Other; 67] = [
 ];
 
 /// Commands of the same kind.
-const OTHER_COMMANDS: [Other; 35] = [
+const OTHER_COMMANDS: [Other; 36] = [
     ("ages", "reads, and writes a file"),
     ("alf", "runs alf_import, alf_apply and alf_purge, which are in the table of methods"),
     ("migrate", "puts and supersedes under the policies (interop/tests/migrate)"),
@@ -267,6 +267,7 @@ const OTHER_COMMANDS: [Other; 35] = [
     ("backup", "copies the store elsewhere"),
     ("demo", "fills a store of its own, where none is"),
     ("bench", "fills stores of its own in a temporary directory"),
+    ("mcp", "calls methods, which are in the table"),
     ("rpc", "runs methods, which are in the table"),
     ("help", "tells of the program"),
     (

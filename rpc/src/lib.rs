@@ -37,7 +37,7 @@ mod shape;
 mod withheld;
 
 pub use arguments::Nothing;
-pub use client::{Client, ClientOptions, Following, OnEvent};
+pub use client::{Client, ClientOptions, Following, OnEvent, call_on};
 pub use dids::{DidSources, SharedResolver};
 pub use error::{Code, Error, Refusal, Result};
 pub use explained::{Asked, Attempt, Explained};

@@ -75,6 +75,9 @@ mod search;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod shared;
+#[cfg(test)]
 mod signed;
 #[cfg(test)]
 mod stream;

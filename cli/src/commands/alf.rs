@@ -1,24 +1,24 @@
 //! `grain alf`: archives of agents in the Agent Life Format.
 
-use std::collections::BTreeMap;
+mod shown;
+
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use grainstore_interop::alf::{
-    self, DeltaOptions, ExportOptions, ExportReport, Granularity, ImportMode, ImportOptions, Issue,
+    self, DeltaOptions, ExportOptions, ExportReport, Granularity, ImportMode, ImportOptions,
     PurgeOptions, PurgeReason, PurgeReport, PurgeScope, Validation,
 };
 use grainstore_interop::archive::Limits;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
+use self::shown::{ShownApply, ShownDelta, tell_import};
 use super::followed::{followed, followed_call};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::names::{GRANULARITIES, named};
-use crate::output::Output;
-use crate::reach::{Told, file_name};
+use crate::reach::{Told, file_name, set};
 
 /// Issues that are shown one by one.
 const SHOWN: usize = 10;
@@ -350,102 +350,17 @@ impl Purge {
             "audit_file": self.audit_file.as_deref().map(file_name).transpose()?,
         });
         match (&self.of_user, self.whole_agent) {
-            (Some(user), _) => asked["user_id"] = json!(user),
-            (None, true) => asked["whole_agent"] = json!(true),
-            (None, false) => asked["ids"] = json!(self.ids),
+            (Some(user), _) => set(&mut asked, "user_id", json!(user)),
+            (None, true) => set(&mut asked, "whole_agent", json!(true)),
+            (None, false) => set(&mut asked, "ids", json!(self.ids)),
         }
         Ok(asked)
     }
 }
 
-/// What is shown of an import, read from its JSON.
-#[derive(Deserialize)]
-struct ShownImport {
-    agent_id: String,
-    dry_run: bool,
-    records: ShownRecords,
-    layers: BTreeMap<String, ShownLayer>,
-    sequence: u64,
-    errors: Vec<Issue>,
-    error_count: u64,
-    warning_count: u64,
-}
-
-#[derive(Deserialize)]
-struct ShownRecords {
-    read: u64,
-    created: u64,
-    updated: u64,
-    deleted: u64,
-    unchanged: u64,
-    failed: u64,
-}
-
-#[derive(Deserialize)]
-struct ShownLayer {
-    created: u64,
-    replaced: u64,
-    unchanged: u64,
-    removed: u64,
-}
-
-#[derive(Deserialize)]
-struct ShownApply {
-    base_sequence: u64,
-    new_sequence: u64,
-    known: bool,
-    import: ShownImport,
-}
-
-#[derive(Deserialize)]
-struct ShownDelta {
-    delta: Option<ShownChanges>,
-}
-
-#[derive(Deserialize)]
-struct ShownChanges {
-    base_sequence: u64,
-    new_sequence: u64,
-    created: u64,
-    updated: u64,
-    deleted: u64,
-}
-
 /// The record of a purge is JSON for people, too: it is what is kept of it.
 fn tell_purge(report: &PurgeReport, context: &mut Context<'_>) -> Result<()> {
     context.output.document(report)
-}
-
-fn tell_import(report: &ShownImport, output: &mut Output<'_>) -> Result<()> {
-    let would = if report.dry_run { "nothing written; would be: " } else { "" };
-    let records = &report.records;
-    output.line(&format!(
-        "{would}{} records: {} created, {} updated, {} deleted, {} unchanged, {} failed; agent {}, sequence {}",
-        records.read,
-        records.created,
-        records.updated,
-        records.deleted,
-        records.unchanged,
-        records.failed,
-        report.agent_id,
-        report.sequence
-    ))?;
-    for (layer, counts) in &report.layers {
-        output.line(&format!(
-            "  {layer}: {} created, {} replaced, {} unchanged, {} removed",
-            counts.created, counts.replaced, counts.unchanged, counts.removed
-        ))?;
-    }
-    for issue in report.errors.iter().take(SHOWN) {
-        output.line(&format!("  error: {}: {}", issue.path, issue.message))?;
-    }
-    if report.error_count > SHOWN as u64 {
-        output.line(&format!("  {} errors in all; --json lists more", report.error_count))?;
-    }
-    match report.warning_count {
-        0 => Ok(()),
-        count => output.line(&format!("  {count} warnings; --json lists them")),
-    }
 }
 
 fn tell_validation(found: &Validation, context: &mut Context<'_>) -> Result<()> {

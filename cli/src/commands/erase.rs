@@ -10,7 +10,7 @@ use crate::commands::verify::certificates;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::input::Source;
-use crate::reach::{Reach, Told};
+use crate::reach::{Reach, Told, set};
 
 /// Erase one grain, or with --user everything of a person: nothing brings it back
 ///
@@ -100,7 +100,7 @@ impl Erase {
             "reason": self.reason, "dry_run": self.dry_run, "now": self.now,
             "override_malformed_retention": self.override_malformed_retention,
         });
-        asked[of.0] = of.1;
+        set(&mut asked, of.0, of.1);
         asked
     }
 

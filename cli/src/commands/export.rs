@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::interrupt::Interrupt;
 use crate::names::{COMPRESSIONS, named};
-use crate::reach::{Reach, as_named, file_name};
+use crate::reach::{Reach, as_named, file_name, set};
 use grainstore::format::container::Compression;
 use grainstore_rpc::conditions_of;
 
@@ -98,7 +98,7 @@ impl Export {
         let to = if to_stdout { directory.path().join("exported.mg") } else { self.to };
         let mut asked = json!({ "path": file_name(&to)?, "compress": self.compress.name() });
         if let Some(conditions) = &self.conditions {
-            asked["where"] = json!(conditions);
+            set(&mut asked, "where", json!(conditions));
         }
         let told = followed_call(context, reach, "export", &asked);
         let told = told.map_err(|error| match &self.conditions {

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::export::{progress_bar, stoppable};
 use crate::context::Context;
 use crate::error::Result;
-use crate::reach::{Reach, Told};
+use crate::reach::{Reach, Told, set};
 
 /// Runs work that reports to a monitor.
 pub(super) fn followed<T>(
@@ -48,7 +48,7 @@ pub(super) fn followed_call(
     params: &impl Serialize,
 ) -> Result<Told> {
     let mut params = serde_json::to_value(params)?;
-    params["progress"] = true.into();
+    set(&mut params, "progress", true.into());
     let bar = progress_bar(context);
     let mut progress = |line: &RawValue| {
         if let Ok(Progress { params: Done { done, of } }) = serde_json::from_str(line.get()) {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::Output;
-use crate::reach::{Reach, Told};
+use crate::reach::{Reach, Told, set};
 use crate::text::parse_time;
 use crate::told::version_line;
 
@@ -72,8 +72,8 @@ struct Part {
 fn relayed(reach: &Reach, mut asked: Value, context: &mut Context<'_>) -> Result<()> {
     let (mut cursor, mut limit) = (0, MAX_VERSIONS);
     loop {
-        asked["cursor"] = json!(cursor);
-        asked["limit"] = json!(limit);
+        set(&mut asked, "cursor", json!(cursor));
+        set(&mut asked, "limit", json!(limit));
         let part: Part = match reach.read("history", &asked) {
             // It tells how many fit.
             Err(error) if error.cursor().is_some_and(|fits| fits > cursor) => {

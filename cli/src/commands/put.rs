@@ -2,17 +2,17 @@
 //!
 //! Splits the input into batches; the store decides what is accepted.
 
+mod sent;
+
 use std::io::BufRead;
 
 use clap::{Args, ValueEnum};
-use data_encoding::BASE64;
-use grainstore::format::{DeviceProfile, Encoding};
+use grainstore::format::DeviceProfile;
 use grainstore::{Clock as _, EpochMs, Grain, Offer, SameFact, SystemClock};
 use grainstore_rpc::{PutAnswer, Sensitive, as_sensitive};
-use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
+use self::sent::{Stored, batch_of, same_fact_name};
 use super::frames;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
@@ -21,6 +21,8 @@ use crate::lines::{Document, Documents};
 use crate::names::{SAME_FACT, SENSITIVITIES, named};
 use crate::output::{Output, ignore_closed_output};
 use crate::reach::Reach;
+
+pub(super) use self::sent::offered;
 
 /// Hint for a JSON grain without `created_at`.
 const UNDATED: &str = "say when it was made: created_at as RFC 3339 or in epoch milliseconds; --created-now takes the present";
@@ -191,7 +193,7 @@ impl Writer {
                 session.put_batch(offers).map_err(|error| self.refused(error.into(), &lines));
             for (put, told) in puts?.into_iter().zip(told) {
                 let (line, warnings) = told;
-                self.print(PutAnswer::new(put, warnings), line, output)?;
+                self.print(&PutAnswer::new(put, warnings), line, output)?;
             }
             return ignore_closed_output(output.flush());
         }
@@ -199,7 +201,7 @@ impl Writer {
             let (line, warnings) = told.next().unwrap_or_default();
             let put = session.put_fact(offer, self.same_fact);
             let put = put.map_err(|error| self.with_stored_count(with_line(error.into(), line)))?;
-            self.print(PutAnswer::new(put, warnings), line, output)?;
+            self.print(&PutAnswer::new(put, warnings), line, output)?;
             ignore_closed_output(output.flush())?;
         }
         Ok(())
@@ -212,7 +214,7 @@ impl Writer {
             let puts = self.reach.read("put_batch", &asked);
             let Stored { results } = puts.map_err(|error| self.refused(error, lines))?;
             for (at, put) in results.into_iter().enumerate() {
-                self.print(put, lines.get(at), output)?;
+                self.print(&put, lines.get(at), output)?;
             }
             return ignore_closed_output(output.flush());
         }
@@ -222,7 +224,7 @@ impl Writer {
             asked.insert("same_fact".to_owned(), json!(same_fact_name(self.same_fact)));
             let put = self.reach.read("put", &asked);
             let put = put.map_err(|error| self.with_stored_count(with_line(error, line)))?;
-            self.print(put, line, output)?;
+            self.print(&put, line, output)?;
             ignore_closed_output(output.flush())?;
         }
         Ok(())
@@ -263,10 +265,15 @@ impl Writer {
     }
 
     /// Prints the result of a put. A closed stdout does not stop the storing.
-    fn print(&mut self, put: PutAnswer, line: Option<&u64>, output: &mut Output<'_>) -> Result<()> {
+    fn print(
+        &mut self,
+        put: &PutAnswer,
+        line: Option<&u64>,
+        output: &mut Output<'_>,
+    ) -> Result<()> {
         self.stored = self.stored.saturating_add(1);
         ignore_closed_output(if output.is_json() {
-            output.json_line(&put)
+            output.json_line(put)
         } else {
             let printed = output.line(&put.address.to_string());
             let at = line.map(|line| format!("{}: ", line_label(*line))).unwrap_or_default();
@@ -320,72 +327,6 @@ fn undated(json: &str) -> Option<&str> {
 pub(super) fn store_one(reach: Reach, offer: Offer, output: &mut Output<'_>) -> Result<()> {
     let batch = Batch { lines: Vec::new(), bytes: 0, offers: vec![offer] };
     Writer { reach, same_fact: SameFact::Add, stored: 0 }.store(batch, output)
-}
-
-/// The answer of `put_batch`.
-#[derive(Deserialize)]
-struct Stored {
-    results: Vec<PutAnswer>,
-}
-
-/// The parameters that give a grain to another process.
-pub(super) fn offered(offer: &Offer) -> Result<Map<String, Value>> {
-    let (name, value) = match offer {
-        Offer::Grain(grain) => ("grain", serde_json::to_value(grain)?),
-        Offer::Blob(blob) => ("blob", json!(BASE64.encode(blob))),
-        Offer::Signed(cose) => ("cose", json!(BASE64.encode(cose))),
-        other => return Err(Error::new(Code::Schema, format!("{other:?} is not sent"), "")),
-    };
-    Ok(Map::from_iter([(name.to_owned(), value)]))
-}
-
-/// The parameters that give a batch to another process. Where not all of it is grains, their bytes are sent.
-fn batch_of(offers: &[Offer]) -> Result<Batched> {
-    let json = |offer: &Offer| match offer {
-        Offer::Grain(grain) => Some(to_raw_value(grain)),
-        _ => None,
-    };
-    let blob = |offer: &Offer| match offer {
-        Offer::Blob(blob) => Some(BASE64.encode(blob)),
-        _ => None,
-    };
-    let cose = |offer: &Offer| match offer {
-        Offer::Signed(cose) => Some(BASE64.encode(cose)),
-        _ => None,
-    };
-    if let Some(grains) = offers.iter().map(json).collect::<Option<Vec<_>>>() {
-        return Ok(Batched::Grains(grains.into_iter().collect::<serde_json::Result<_>>()?));
-    }
-    if let Some(blobs) = offers.iter().map(blob).collect() {
-        return Ok(Batched::Blobs(blobs));
-    }
-    if let Some(cose) = offers.iter().map(cose).collect() {
-        return Ok(Batched::Cose(cose));
-    }
-    let entries = offers.iter().map(|offer| match offer {
-        Offer::Grain(grain) => Ok(BASE64.encode(grain.encode(Encoding::default())?.bytes())),
-        Offer::Blob(bytes) | Offer::Signed(bytes) => Ok(BASE64.encode(bytes)),
-        other => Err(Error::new(Code::Schema, format!("{other:?} is not sent"), "")),
-    });
-    Ok(Batched::Entries(entries.collect::<Result<_>>()?))
-}
-
-/// The parameters of `put_batch`.
-#[derive(Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Batched {
-    Grains(Vec<Box<RawValue>>),
-    Blobs(Vec<String>),
-    Cose(Vec<String>),
-    Entries(Vec<String>),
-}
-
-fn same_fact_name(choice: SameFact) -> &'static str {
-    match choice {
-        SameFact::Keep => "keep",
-        SameFact::Supersede => "supersede",
-        _ => "add",
-    }
 }
 
 /// Adds the line that an error is about.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::error::Result;
 use crate::input::{MAX_BLOB_BYTES, Source};
+use crate::reach::set;
 
 /// The recorded reason if none is given.
 const DEFAULT_LIFT_REASON: &str = "lifted on the command line, no reason given";
@@ -132,8 +133,8 @@ fn mark(
     let address = reach.address(digits)?;
     let source = proof.and_then(|proof| proof.cose).map(Source::File);
     let cose = source.map(|source| source.read(MAX_BLOB_BYTES, &mut context.output)).transpose()?;
-    with["address"] = json!(address);
-    with["cose"] = json!(cose.map(|cose| BASE64.encode(&cose)));
+    set(&mut with, "address", json!(address));
+    set(&mut with, "cose", json!(cose.map(|cose| BASE64.encode(&cose))));
     reach.call(method, &with)?;
     let answer = json!({ "address": address, "standing": standing });
     context.output.answer(&answer, |output| output.line(&format!("{standing} {address}")))

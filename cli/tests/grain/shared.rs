@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::kit::{Place, Rpc, Run, belief};
+use crate::kit::{Place, Rpc, Run, belief, head};
 
 const STORE: &str = "memory.grains";
 const TEA: &str = "b56760b769976e5a8fb5fbea57b375817de789cc6dfb438492ae332e21b97a12";
@@ -226,7 +226,7 @@ fn tales() -> Vec<Tale> {
 fn reading() -> Tale {
     vec![
         case(&["get", TEA]),
-        case(&["get", &TEA[..12]]),
+        case(&["get", head(TEA, 12)]),
         case(&["get", TEA, "--format", "hex"]),
         case(&["get", TEA, "--format", "mg"]),
         case(&["get", TEA, "--format", "sml"]),
@@ -325,7 +325,7 @@ fn writing() -> Tale {
         fed(&["put"], ""),
         case(&["add", "eve", "likes", "tea", "--created-at", "2026-01-15T10:00:00Z"]),
         case(&["--user", "eve", "add", "--event", "hello", "--created-at", "2026-01-15T10:00:00Z"]),
-        fed(&["supersede", &TEA[..10], "--justification", "she said so"], &new.to_string()),
+        fed(&["supersede", head(TEA, 10), "--justification", "she said so"], &new.to_string()),
         fed(&["--json", "supersede", TEA], &new.to_string().replace("water", "juice")),
         case(&["history", TEA]),
         case(&[
@@ -338,14 +338,14 @@ fn writing() -> Tale {
 
 fn marking() -> Tale {
     vec![
-        case(&["hold", &TEA[..8], "--reason", "case 7"]),
+        case(&["hold", head(TEA, 8), "--reason", "case 7"]),
         case(&["contradict", TEA, "--reason", "measured"]),
         case(&["lift-hold", TEA]),
         case(&["--json", "lift-hold", TEA]),
         case(&["set-verification", TEA, "contested", "--reason", "she says so"]),
         case(&["set-verification", TEA, "nonsense", "--reason", "none"]),
         case(&["contradict", TEA, "--reason", "measured"]),
-        case(&["prove", "contradict", &TEA[..10], "--key-seed", "wallet"]),
+        case(&["prove", "contradict", head(TEA, 10), "--key-seed", "wallet"]),
         case(&["audit", "--tail", "5"]),
     ]
 }

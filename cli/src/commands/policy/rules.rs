@@ -121,7 +121,7 @@ pub(super) fn write_rules(context: &mut Context<'_>, told: &Told) -> Result<()> 
     }
     output.line("")?;
     // Every preset has all settings.
-    let known = Preset::all().next().map(|preset| preset.rules()).transpose()?;
+    let known = Preset::all().next().map(Preset::rules).transpose()?;
     for (name, _, _, meaning) in known.iter().flat_map(|known| known.settings.table()) {
         let Some(ShownSetting { value, article }) = rules.settings.get(name) else { continue };
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

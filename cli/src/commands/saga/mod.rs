@@ -26,7 +26,7 @@ use super::followed::{followed, followed_call};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::Output;
-use crate::reach::{Told, file_name};
+use crate::reach::{Told, file_name, set};
 
 /// How a ZIP archive begins.
 const ZIP: &[u8] = b"PK";
@@ -173,8 +173,8 @@ impl Import {
             "destination": self.destination,
         });
         match is_container(&self.file)? {
-            true => asked["path"] = json!(file_name(&self.file)?),
-            false => asked["document"] = Document::read(&self.file)?.to_value(),
+            true => set(&mut asked, "path", json!(file_name(&self.file)?)),
+            false => set(&mut asked, "document", Document::read(&self.file)?.to_value()),
         }
         Ok(asked)
     }

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use grainstore_format::{
-    ContentAddress, DeviceProfile, EpochMs, EventBuilder, Grain, GrainState, Map, REVIEW_FLAG,
-    Value, VerificationStatus, parse_json,
+    ContentAddress, DeviceProfile, Grain, GrainState, Map, REVIEW_FLAG, Value, VerificationStatus,
+    parse_json,
 };
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -22,7 +22,7 @@ type Result<T> = serde_json::Result<T>;
 impl Response {
     /// Reads an answer from the JSON it is [serialized](serde::Serialize) to.
     ///
-    /// A row of chosen fields has an event in place of its grain, since the JSON does not tell it; and a row
+    /// A row of chosen fields has another grain in place of its grain, since the JSON does not tell it; and a row
     /// that does not tell its state counts as verified where its grain demands a review and awaits none.
     ///
     /// ```
@@ -191,15 +191,15 @@ fn grains(mut of: Members) -> Result<RecallAnswer> {
 fn row(raw: &RawValue) -> Result<ResultRow> {
     let mut of = Members::read(raw.get())?;
     let told = of.raw("grain");
+    let awaits_review: bool = of.find(REVIEW_FLAG)?.unwrap_or_default();
     let (grain, selected) = match &told {
-        None => (untold()?, None),
+        None => (untold(awaits_review)?, None),
         Some(told) => match Grain::from_json(told.get()) {
             Ok(grain) => (grain, None),
-            Err(_) => (untold()?, Some(map(told)?)),
+            Err(_) => (untold(awaits_review)?, Some(map(told)?)),
         },
     };
     let state: Option<GrainState> = of.find("state")?;
-    let awaits_review: bool = of.find(REVIEW_FLAG)?.unwrap_or_default();
     let known = state.unwrap_or_else(|| {
         let mut known = GrainState::default();
         if !awaits_review && grain.awaits_review(known.verification_status) {
@@ -225,12 +225,15 @@ fn row(raw: &RawValue) -> Result<ResultRow> {
     })
 }
 
-/// The text of the event that stands for a grain that an answer does not tell.
-const UNTOLD: &str = "untold";
+/// What stands for a grain that an answer does not tell, but that it awaits its review.
+const UNTOLD_AND_UNREVIEWED: &str = r#"{"type":"reasoning","created_at":0,"premises":["untold"],
+    "conclusion":"untold","requires_human_review":true}"#;
+/// What stands for any other grain that an answer does not tell.
+const UNTOLD: &str = r#"{"type":"event","created_at":0,"content":"untold"}"#;
 
-/// What stands for a grain that an answer does not tell.
-fn untold() -> Result<Grain> {
-    EventBuilder::new(EpochMs::new(0), UNTOLD).build().map_err(serde_json::Error::custom)
+fn untold(awaits_review: bool) -> Result<Grain> {
+    let json = if awaits_review { UNTOLD_AND_UNREVIEWED } else { UNTOLD };
+    Grain::from_json(json).map_err(serde_json::Error::custom)
 }
 
 fn group(raw: &RawValue) -> Result<GroupCount> {

@@ -114,11 +114,11 @@ registry! {
 }
 
 /// A warning beside the answer of [`execute`](crate::execute) (CAL 22).
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Warning {
     /// The stable code, such as `CAL-W001`.
-    pub code: &'static str,
+    pub code: std::borrow::Cow<'static, str>,
     /// A description for people.
     pub message: String,
 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::codes::ErrorKind;
 use crate::span::Span;
@@ -30,7 +30,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub struct Error(Box<ErrorDetail>);
 
 /// Position of an [`Error`] in the query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// First byte, from 0.
     pub start: usize,
@@ -261,6 +261,33 @@ impl std::error::Error for Error {}
 impl Serialize for Error {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
+    }
+}
+
+/// Reads an error as it is [serialized](Serialize), of another process for instance. Members that it does not know are
+/// passed over.
+impl<'de> Deserialize<'de> for Error {
+    fn deserialize<D: serde::Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Told {
+            code: String,
+            message: String,
+            position: Option<Position>,
+            pointer: Option<String>,
+            suggestion: String,
+            example: Option<String>,
+            #[serde(default)]
+            valid_values: Vec<String>,
+        }
+        let told = Told::deserialize(source)?;
+        let kind = ErrorKind::ALL.iter().copied().find(|kind| kind.code() == told.code);
+        let mut error = Self::new(kind.unwrap_or(ErrorKind::Memory), told.message);
+        error.0.code = Cow::Owned(told.code);
+        error.0.position = told.position;
+        error.0.pointer = told.pointer;
+        error.0.suggestion = told.suggestion;
+        error.0.example = told.example.map(Cow::Owned);
+        Ok(error.valid(told.valid_values))
     }
 }
 

@@ -5,12 +5,13 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Duration;
 
-use grainstore::{ContentAddress, KeyFile, OpenOptions, Power, Session, SessionOptions, Store};
+use grainstore::{KeyFile, OpenOptions, Session, SessionOptions, Store};
 use grainstore_rpc::{Client, ClientOptions, DidSources, SharedResolver};
 
 use crate::error::{Code, Error, Result};
 use crate::globals::Globals;
 use crate::output::Output;
+use crate::reach::Reach;
 
 /// Hint if there is no store.
 const NO_STORE_HINT: &str = "create one with `grain init`, or name another with --store";
@@ -40,8 +41,8 @@ pub(crate) fn opening_hint(code: &str) -> Option<&'static str> {
 pub(crate) struct Context<'w> {
     pub(crate) globals: Globals,
     pub(crate) output: Output<'w>,
-    /// The session of the prompt, whose store is open already.
-    opened: Option<Session>,
+    /// The store of the prompt, which is open already.
+    opened: Option<Reach>,
     /// The store of this command, which is closed when it is done.
     own: RefCell<Option<Own>>,
 }
@@ -60,8 +61,8 @@ impl<'w> Context<'w> {
     }
 
     /// The context of a command in the prompt, which uses the prompt's session.
-    pub(crate) fn for_session(session: &Session, globals: Globals, output: Output<'w>) -> Self {
-        Self { globals, output, opened: Some(session.clone()), own: RefCell::default() }
+    pub(crate) fn for_prompt(reach: &Reach, globals: Globals, output: Output<'w>) -> Self {
+        Self { globals, output, opened: Some(reach.clone()), own: RefCell::default() }
     }
 
     /// Returns the options for opening the store in this process.
@@ -141,19 +142,15 @@ impl<'w> Context<'w> {
         Ok(opened)
     }
 
-    /// Opens the store in this process. It must exist unless `create` is set.
+    /// Opens the store, or joins the process that has it open, in the session of the common options.
     ///
     /// # Errors
-    /// As [`Client::open`]; `ERR_BUSY` if another process has it open.
-    pub(crate) fn open(&self, create: bool) -> Result<Store> {
-        if let Some(opened) = &self.opened {
-            return Ok(opened.store().clone());
+    /// As [`Client::open`].
+    pub(crate) fn reach(&self) -> Result<Reach> {
+        match &self.opened {
+            Some(opened) => Ok(opened.clone()),
+            None => Ok(Reach::Shared(self.client(false)?)),
         }
-        if let Some(Own::Store(own)) = &*self.own.borrow() {
-            return Ok(own.clone());
-        }
-        let client = self.client(create)?;
-        client.owned().ok_or_else(|| needs_it_alone(client.owner()))
     }
 
     /// Keeps the store of this command, to close it.
@@ -177,14 +174,6 @@ impl<'w> Context<'w> {
         }
     }
 
-    /// Returns a session with the common options.
-    pub(crate) fn session(&self) -> Result<Session> {
-        match &self.opened {
-            Some(opened) => Ok(opened.clone()),
-            None => Ok(self.session_on(&self.open(false)?)),
-        }
-    }
-
     /// Opens the store with these options, for a command that changes its settings; a session on it.
     ///
     /// # Errors
@@ -203,15 +192,15 @@ impl<'w> Context<'w> {
         Ok(self.session_on(&store))
     }
 
-    /// Returns a session of the whole store, for commands whose --namespace and --user say what they are about. In the
+    /// The session of the whole store, for commands whose --namespace and --user say what they are about. In the
     /// prompt it is the prompt's.
-    pub(crate) fn whole_session(&self) -> Result<Session> {
+    pub(crate) fn whole(&self) -> Result<Reach> {
         match &self.opened {
             Some(opened) => Ok(opened.clone()),
             None => {
                 let options =
                     SessionOptions { namespace: None, user_id: None, ..self.session_options() };
-                Ok(self.open(false)?.session(options))
+                Ok(Reach::Shared(self.client(false)?.with_session(options)))
             }
         }
     }
@@ -221,23 +210,17 @@ impl<'w> Context<'w> {
         (self.globals.namespace.clone(), self.globals.user.clone())
     }
 
-    /// Returns the session for what concerns a user: the operator's, or else the user's own.
-    pub(crate) fn session_about(&self, user: Option<&str>) -> Result<Session> {
-        let session = self.session()?;
-        match user.filter(|_| self.opened.is_none() && !session.has_powers()) {
-            Some(user) => Ok(session.narrower_part(None, Some(user.to_owned()), None)?),
-            None => Ok(session),
-        }
-    }
-
-    /// Returns a session, if it has a right of the operator.
+    /// The session for what concerns a user: the operator's, or else the user's own.
     ///
     /// # Errors
-    /// `ERR_ACCESS`, with an audit entry; those of opening.
-    pub(crate) fn session_with_power(&self, power: Power) -> Result<Session> {
-        let session = self.session()?;
-        session.check_power(power)?;
-        Ok(session)
+    /// Those of opening.
+    pub(crate) fn about(&self, user: Option<&str>) -> Result<Reach> {
+        let reach = self.reach()?;
+        let Some(user) = user.filter(|_| self.opened.is_none() && !self.has_powers()) else {
+            return Ok(reach);
+        };
+        let options = SessionOptions { user_id: Some(user.to_owned()), ..self.session_options() };
+        Ok(Reach::Shared(self.client(false)?.with_session(options)))
     }
 
     /// Returns a session of a store with the common options.
@@ -248,8 +231,8 @@ impl<'w> Context<'w> {
     /// Whether it is the operator of the whole store who asks, also of one that cannot be opened.
     pub(crate) fn has_powers(&self) -> bool {
         match &self.opened {
-            Some(opened) => opened.has_powers(),
-            None => self.session_options().have_powers(self.globals.operator.as_deref()),
+            Some(Reach::Here(opened)) => opened.has_powers(),
+            _ => self.session_options().have_powers(self.globals.operator.as_deref()),
         }
     }
 
@@ -282,13 +265,6 @@ pub(crate) fn new_key_file(file: &Path) -> Result<KeyFile> {
     })
 }
 
-/// The error of a command that works in the process that has the store open.
-fn needs_it_alone(owner: Option<u32>) -> Error {
-    let owner = owner.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
-    let message = format!("{owner} has the store open, and this command needs it for itself");
-    Error::of_code("ERR_BUSY", message, "close the other process, then run the command")
-}
-
 /// Returns the error on opening a store, with a hint for the command line.
 pub(crate) fn opening_error(error: grainstore::Error) -> Error {
     with_opening_hint(Error::from(error))
@@ -309,23 +285,5 @@ pub(crate) fn with_opening_hint(error: Error) -> Error {
     match opening_hint(&code) {
         Some(hint) => error.with_hint_for(&code, hint),
         None => error,
-    }
-}
-
-/// Returns the only grain whose address is, or begins with, these digits.
-pub(crate) fn resolve_address(session: &Session, digits: &str) -> Result<ContentAddress> {
-    if digits.len() >= 2 * ContentAddress::LEN {
-        return Ok(digits.parse()?);
-    }
-    match session.resolve(digits, 2)?.as_slice() {
-        [address] => Ok(*address),
-        [] => {
-            let message = format!("no grain whose address begins with {digits}");
-            Err(Error::new(Code::NotFound, message, "check the digits, the store and --namespace"))
-        }
-        _ => {
-            let message = format!("several addresses begin with {digits}");
-            Err(Error::new(Code::HashLength, message, "give more digits"))
-        }
     }
 }

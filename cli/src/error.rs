@@ -34,8 +34,7 @@ pub(crate) fn write(error: &Error, to: &mut dyn Write, json: bool) -> io::Result
         return writeln!(to, "{}", json!({ "error": refusal.object() }));
     }
     writeln!(to, "error: {}: {}", refusal.code, escape_line(&refusal.message))?;
-    let cal = refusal.cal.as_ref();
-    let drawing = cal.and_then(|(error, query)| draw_position(query, error.position()?));
+    let drawing = refusal.place().and_then(|(query, place)| draw_position(query, place));
     if let Some(drawing) = drawing {
         writeln!(to, "{drawing}")?;
     }
@@ -43,8 +42,8 @@ pub(crate) fn write(error: &Error, to: &mut dyn Write, json: bool) -> io::Result
         writeln!(to, "  hint: {}", escape_line(&refusal.hint))?;
     }
     // The values are not repeated if the hint names them all.
-    let valid = cal.map_or(&[][..], |(error, _)| error.valid_values());
-    if !valid.iter().all(|valid| refusal.hint.contains(&**valid)) {
+    let valid = refusal.valid_values();
+    if !valid.iter().all(|valid| refusal.hint.contains(valid)) {
         writeln!(to, "  one of: {}", escape_line(&valid.join(", ")))?;
     }
     Ok(())

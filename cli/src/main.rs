@@ -4,7 +4,8 @@
 //!
 //! - `args`, `registry`: the command line, and the list of commands.
 //! - `repl`: the prompt. `commands`: one command a file; what it does is an operation of `grainstore-rpc`.
-//! - `globals`, `context`: the options of every command, and the store and session it works on. `interrupt`: Ctrl-C.
+//! - `globals`, `context`: the options of every command, and the store and session it works on; `reach`: where that is.
+//!   `interrupt`: Ctrl-C.
 //! - `input`, `lines`, `names`: what is read. `statement`, `told`, `output`: what is written.
 //! - `error`: how errors are reported.
 
@@ -18,6 +19,7 @@ mod interrupt;
 mod lines;
 mod names;
 mod output;
+mod reach;
 mod registry;
 mod repl;
 mod statement;

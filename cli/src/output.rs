@@ -7,6 +7,7 @@ use grainstore_rpc::Patience;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::reach::Told;
 use crate::text::{escape_json, escape_line, escape_text};
 
 /// The two output streams of a command.
@@ -101,6 +102,12 @@ impl<'w> Output<'w> {
             return self.json_line(value);
         }
         let json = serde_json::to_string_pretty(value)?;
+        Ok(writeln!(self.out, "{}", escape_json(&json))?)
+    }
+
+    /// Writes the JSON document of another process, as [`document`](Self::document) does.
+    pub(crate) fn told_document(&mut self, told: &Told) -> Result<()> {
+        let json = if self.json { Cow::Borrowed(told.json()) } else { told.indented().into() };
         Ok(writeln!(self.out, "{}", escape_json(&json))?)
     }
 

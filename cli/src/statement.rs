@@ -4,11 +4,11 @@ mod answer_text;
 mod describe;
 mod notes;
 
-use grainstore::Session;
-use grainstore::cal::{QuerySource, Response};
+use grainstore::cal::QuerySource;
 use grainstore_rpc::Question;
 
 use crate::error::{Code, Error, Result};
+use crate::reach::{Answered, Reach};
 
 pub(crate) use answer_text::{
     UNREVIEWED_SUFFIX, failed, note_truncation, show, write_answer_text, write_scores,
@@ -17,7 +17,7 @@ pub(crate) use notes::{beside, note_hidden_parts};
 
 /// Runs a statement for a terminal, where a format that has no effect is refused rather than ignored: before
 /// the statement runs if its kind never gives text, else once the answer turns out to have none.
-pub(crate) fn ask_formatted(question: &Question<'_>, session: &Session) -> Result<Response> {
+pub(crate) fn ask_formatted(question: &Question<'_>, reach: &Reach) -> Result<Answered> {
     if question.format.is_some()
         && let Ok(source) = QuerySource::read_bytes(question.query)
         && let Ok(statement) = source.statement()
@@ -25,11 +25,11 @@ pub(crate) fn ask_formatted(question: &Question<'_>, session: &Session) -> Resul
     {
         return Err(format_without_effect());
     }
-    let response = question.ask(session)?;
-    if question.format.is_some() && !response.answer.has_text() {
+    let answered = reach.ask(question)?;
+    if question.format.is_some() && !answered.response.answer.has_text() {
         return Err(format_without_effect());
     }
-    Ok(response)
+    Ok(answered)
 }
 
 fn format_without_effect() -> Error {

@@ -1,11 +1,9 @@
 //! Grains, versions and audit entries as lines for people.
 
-use data_encoding::HEXLOWER;
 use grainstore::format::{REVIEW_FLAG, VerificationStatus};
-use grainstore::{
-    AuditEntry, AuditedCall, Clock as _, ContentAddress, Grain, GrainState, SystemClock,
-};
+use grainstore::{Clock as _, ContentAddress, EpochMs, Grain, GrainState, SystemClock};
 use grainstore_sml::{Clock, Item, Level, project};
+use serde::Deserialize;
 
 use crate::text::{escape_line, format_time};
 
@@ -47,14 +45,54 @@ fn text(grain: Grain, status: VerificationStatus) -> String {
     project(&item, Level::Summary, &clock).map_or_else(String::new, |shown| shown.text.into_owned())
 }
 
+/// What is shown of an audit entry, read from its JSON.
+#[derive(Deserialize)]
+pub(crate) struct ShownEntry {
+    pub(crate) sequence: u64,
+    time_ms: EpochMs,
+    operation: String,
+    actor: String,
+    decision: String,
+    #[serde(default)]
+    subjects: Vec<ContentAddress>,
+    #[serde(default)]
+    rules: Vec<String>,
+    status: Option<String>,
+    refused_by: Option<ContentAddress>,
+    why: Option<String>,
+    reason: Option<String>,
+    call: Option<ShownCall>,
+    kid: Option<String>,
+    count: Option<u64>,
+    consent: Option<ShownConsent>,
+}
+
+/// The CAL call of an audit entry.
+#[derive(Deserialize)]
+struct ShownCall {
+    query_hash: String,
+    statement: Option<String>,
+    token_id: Option<String>,
+    result_count: Option<u64>,
+    code: Option<String>,
+    events_emitted: Option<u64>,
+    cancel_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ShownConsent {
+    kind: String,
+    scope: Vec<String>,
+}
+
 /// Formats an audit entry on one line.
-pub(crate) fn entry_line(entry: &AuditEntry) -> String {
-    let AuditEntry { sequence, operation, actor, decision, .. } = entry;
-    let time = format_time(entry.time);
+pub(crate) fn entry_line(entry: &ShownEntry) -> String {
+    let ShownEntry { sequence, operation, actor, decision, .. } = entry;
+    let time = format_time(entry.time_ms);
     let mut line = format!("{sequence:>6}  {time}  {operation:<9}  {decision:<7}  {actor}");
-    let status = entry.status.map(|status| format!("status={}", status.name()));
+    let status = entry.status.as_ref().map(|status| format!("status={status}"));
     let by = entry.refused_by.map(|by| format!("by={by}"));
-    let why = entry.why().map(|why| format!("({why})"));
+    let why = entry.why.as_ref().map(|why| format!("({why})"));
     let reason = entry.reason.as_deref().map(|reason| format!("reason={reason:?}"));
     let subjects = entry.subjects.iter().map(ToString::to_string);
     let words = entry.rules.iter().cloned().chain(status).chain(subjects).chain(by);
@@ -62,7 +100,7 @@ pub(crate) fn entry_line(entry: &AuditEntry) -> String {
     let kid = entry.kid.as_ref().map(|kid| format!("kid={kid}"));
     let count = entry.count.map(|count| format!("count={count}"));
     let consent = entry.consent.as_ref();
-    let consent = consent.map(|consent| format!("{}={}", consent.kind(), consent.scope.join(",")));
+    let consent = consent.map(|consent| format!("{}={}", consent.kind, consent.scope.join(",")));
     let after = kid.into_iter().chain(count).chain(consent);
     for word in words.chain(why).chain(reason).chain(call).chain(after) {
         line.push_str("  ");
@@ -72,17 +110,17 @@ pub(crate) fn entry_line(entry: &AuditEntry) -> String {
 }
 
 /// Formats the CAL call of an audit entry.
-fn call_words(call: &AuditedCall) -> Vec<String> {
-    let stream = call.stream.as_ref();
-    let hash: String = HEXLOWER.encode(&call.query_hash).chars().take(12).collect();
+fn call_words(call: &ShownCall) -> Vec<String> {
+    let hash: String = call.query_hash.chars().take("sha256:".len() + 12).collect();
+    let number = |number: Option<u64>| number.map(|number| number.to_string());
     let words = [
         ("cal", call.statement.clone()),
-        ("query", Some(format!("sha256:{hash}"))),
+        ("query", Some(hash)),
         ("token", call.token_id.clone()),
-        ("results", call.result_count.map(|count| count.to_string())),
+        ("results", number(call.result_count)),
         ("code", call.code.clone()),
-        ("events", stream.map(|stream| stream.events_emitted.to_string())),
-        ("cancelled", stream.and_then(|stream| stream.cancel_reason.clone())),
+        ("events", number(call.events_emitted)),
+        ("cancelled", call.cancel_reason.clone()),
     ];
     words.into_iter().filter_map(|(name, word)| Some(format!("{name}={}", word?))).collect()
 }

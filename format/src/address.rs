@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use data_encoding::HEXLOWER;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -117,6 +117,13 @@ impl fmt::Display for ContentAddress {
 impl fmt::Debug for ContentAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ContentAddress({self})")
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentAddress {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        let digits = std::borrow::Cow::<'de, str>::deserialize(source)?;
+        digits.parse().map_err(serde::de::Error::custom)
     }
 }
 

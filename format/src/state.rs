@@ -1,7 +1,7 @@
 //! The index-layer state of one grain (OMS 5.6, 28.3): kept by a store beside the immutable blob, and
 //! carried by the manifest of a container (11.7).
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::address::ContentAddress;
 use crate::grain_type::GrainType;
@@ -53,6 +53,15 @@ impl VerificationStatus {
     }
 }
 
+impl<'de> Deserialize<'de> for VerificationStatus {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        let name = std::borrow::Cow::<'de, str>::deserialize(source)?;
+        Self::from_name(&name).ok_or_else(|| {
+            serde::de::Error::custom(format_args!("no verification status {name:?}"))
+        })
+    }
+}
+
 impl Serialize for VerificationStatus {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
@@ -72,7 +81,7 @@ impl Serialize for VerificationStatus {
 /// state.verification_status = VerificationStatus::Retracted;
 /// assert!(!state.is_current());
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct GrainState {
     /// The grain that superseded it.
     pub superseded_by: Option<ContentAddress>,

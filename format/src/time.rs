@@ -5,7 +5,7 @@ use std::fmt;
 
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -62,6 +62,12 @@ impl fmt::Display for EpochMs {
             Ok(at) => write!(f, "{at:.3}"),
             Err(_) => write!(f, "{}", self.0),
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for EpochMs {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> std::result::Result<Self, D::Error> {
+        i64::deserialize(source).map(Self)
     }
 }
 

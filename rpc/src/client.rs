@@ -10,12 +10,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use crate::dids::SharedResolver;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::operations::stream::{Events, LineSink};
 use crate::patience::Patience;
 use crate::protocol::{converse, is_of_store, run};
 use crate::sharing::{Call, ClientOptions, SharedStore};
+
+/// The id of the one request that is on its way.
+const REQUEST: &str = "0";
 
 /// A store that several processes use at once: this process owns it, or relays to the one that does. Cheap to
 /// clone, `Send` and `Sync`.
@@ -69,6 +73,61 @@ impl std::fmt::Debug for Following<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Following({:?})", self.cancel)
     }
+}
+
+/// Calls a method of an open store (docs/rpc.md) on a session, as [`Client::call_following`] does where this process
+/// owns the store.
+///
+/// ```
+/// # use grainstore::prelude::*;
+/// # let dir = tempfile::tempdir()?;
+/// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// # let session = store.session(SessionOptions::default());
+/// let params = serde_json::value::to_raw_value(&serde_json::json!({}))?;
+/// let answer = grainstore_rpc::call_on(session, "stats", &params, &mut Default::default())?;
+/// assert!(answer.get().contains("grains"));
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of the method.
+pub fn call_on(
+    session: Session,
+    method: &str,
+    params: &RawValue,
+    following: &mut Following<'_>,
+) -> Result<Box<RawValue>> {
+    let (cancel, on_event) = (following.cancel.clone(), &mut following.on_event);
+    let mut tell = |line: &[u8]| told(on_event, line);
+    run_here(session, None, (method, params), &mut tell, cancel)
+}
+
+/// Hands a line of an event to who follows a request.
+fn told(on_event: &mut Option<&mut OnEvent<'_>>, line: &[u8]) -> Result<()> {
+    let Some(told) = on_event else { return Ok(()) };
+    let line: &RawValue = serde_json::from_slice(line)?;
+    match told(line) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::OutputClosed),
+    }
+}
+
+/// Runs a method on a session of this process.
+fn run_here(
+    session: Session,
+    resolver: Option<SharedResolver>,
+    (method, params): (&str, &RawValue),
+    tell: &mut dyn FnMut(&[u8]) -> Result<()>,
+    cancel: CancelHandle,
+) -> Result<Box<RawValue>> {
+    let mut host = Host::of_call(session, resolver);
+    let mut sink = LineSink::new(tell);
+    let patience = Patience::default();
+    let id = serde_json::from_str(REQUEST)?;
+    let mut events = Events::of(&mut sink, Some(id), &patience, cancel);
+    let answer = run(&mut host, method, Some(params), &mut events);
+    events.finish()?;
+    answer.and_then(|answer| Ok(serde_json::from_slice(answer.json())?))
 }
 
 impl Client {
@@ -165,33 +224,16 @@ impl Client {
             let message = format!("{method} is no method of an open store");
             return Err(Error::usage(Code::Schema, message, "docs/rpc.md lists the methods"));
         }
-        let request = Call { id: "0", method, params: Some(params) };
-        let mut ended = false;
+        let request = Call { id: REQUEST, method, params: Some(params) };
         let (cancel, on_event) = (following.cancel.clone(), &mut following.on_event);
-        let mut tell = |line: &[u8]| -> Result<()> {
-            let Some(told) = on_event else { return Ok(()) };
-            let line: &RawValue = serde_json::from_slice(line)?;
-            match told(line) {
-                ControlFlow::Continue(()) => Ok(()),
-                ControlFlow::Break(()) => {
-                    ended = true;
-                    Err(Error::OutputClosed)
-                }
-            }
-        };
+        let mut tell = |line: &[u8]| told(on_event, line);
         // Both ways tell events to the same listener, never at once.
         let tell = RefCell::new(&mut tell as &mut dyn FnMut(&[u8]) -> Result<()>);
         self.0.with(
             &request,
             |session, resolver| {
-                let mut host = Host::of_call(session, resolver);
                 let mut tell = tell.borrow_mut();
-                let mut sink = LineSink::new(&mut **tell);
-                let (patience, id) = (Patience::default(), serde_json::from_str(request.id)?);
-                let mut events = Events::of(&mut sink, Some(id), &patience, cancel.clone());
-                let answer = run(&mut host, method, Some(params), &mut events);
-                events.finish()?;
-                answer.and_then(|answer| Ok(serde_json::from_slice(answer.json())?))
+                run_here(session, resolver, (method, params), &mut **tell, cancel.clone())
             },
             |connection, line| {
                 let is_cancelled = || cancel.check().is_err();

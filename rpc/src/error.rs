@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::io;
 
-use grainstore::{Finding, cal, format};
+use grainstore::{cal, format};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -17,6 +17,9 @@ const DAMAGED_HINT: &str =
 
 /// The code of JSON-RPC for parameters that are missing, unknown or of the wrong type.
 pub(crate) const INVALID_PARAMS: i64 = -32_602;
+
+/// What an error is about that is about the input, and not about what is stored.
+const INPUT: &str = "input";
 
 /// Results of operations, with their [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -71,6 +74,10 @@ pub struct Refusal {
     pub(crate) of_usage: bool,
     /// Where to continue after an answer that was too large.
     cursor: Option<u64>,
+    /// The grain of a batch that it is about, from 0.
+    index: Option<usize>,
+    /// The query that another process was asked.
+    asked: Option<String>,
     /// The `data` of an error that another process answered.
     remote: Option<Value>,
 }
@@ -164,6 +171,14 @@ impl Error {
         self
     }
 
+    /// Says which grain of a batch it is about, from 0.
+    pub(crate) fn of_grain(mut self, index: usize) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.index = Some(index);
+        }
+        self
+    }
+
     /// An operation that was called wrongly, on the command line or by a host.
     pub fn usage(code: Code, message: impl Into<String>, hint: impl Into<String>) -> Self {
         let mut error = Self::new(code, message, hint);
@@ -205,10 +220,37 @@ impl Error {
         let named = text("code").unwrap_or_else(|| Code::Schema.name().to_owned());
         let mut error = Self::refused(named, message, text("hint").unwrap_or_default());
         if let Self::Refused(refusal) = &mut error {
+            let number = |name: &str| data.as_ref()?.get(name)?.as_u64();
             refusal.of_usage = is_usage;
+            refusal.of_input = text("about").is_some_and(|about| about == INPUT);
+            refusal.cursor = number("cursor");
+            refusal.index = number("index").and_then(|index| usize::try_from(index).ok());
             refusal.remote = data;
         }
         error
+    }
+
+    /// Adds the query to an error that another process answered, so that the place of the error is shown in it.
+    #[must_use]
+    pub fn of_query(mut self, query: &[u8]) -> Self {
+        if let Self::Refused(refusal) = &mut self
+            && refusal.remote.is_some()
+        {
+            refusal.asked = Some(String::from_utf8_lossy(query).into_owned());
+        }
+        self
+    }
+
+    /// The grain of a batch that it is about, from 0.
+    #[must_use]
+    pub fn batch_index(&self) -> Option<usize> {
+        self.refusal()?.index
+    }
+
+    /// Where to go on after an answer that was too large.
+    #[must_use]
+    pub fn cursor(&self) -> Option<u64> {
+        self.refusal()?.cursor
     }
 
     /// Converts the CAL error of a query.
@@ -241,9 +283,9 @@ impl Error {
     }
 
     /// Converts a bad finding of `grain doctor`.
-    pub fn from_finding(bad: Finding) -> Self {
-        let code = bad.code.unwrap_or(Code::Io.name());
-        Self::refused(code, bad.detail, bad.advice.unwrap_or_default())
+    pub fn from_finding(code: Option<String>, detail: String, advice: Option<String>) -> Self {
+        let code = code.map_or(Cow::Borrowed(Code::Io.name()), Cow::Owned);
+        Self::refused(code, detail, advice.unwrap_or_default())
     }
 
     /// Returns the refusal, if the error is one.
@@ -257,6 +299,11 @@ impl Error {
     /// Returns `true` if the error has this code.
     pub fn has_code(&self, code: Code) -> bool {
         matches!(self, Self::Refused(refusal) if refusal.code == code.name())
+    }
+
+    /// Returns `true` if the store is open in another process.
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.code == "ERR_BUSY")
     }
 
     /// Returns the exit code: 1 refused or failed, 2 wrong usage, 3 store open elsewhere, 4 stored data
@@ -287,6 +334,8 @@ impl Error {
             of_input: false,
             of_usage: false,
             cursor: None,
+            index: None,
+            asked: None,
             remote: None,
         }))
     }
@@ -306,7 +355,12 @@ impl Refusal {
     pub fn object(&self) -> Value {
         if let Some(Value::Object(data)) = &self.remote {
             let mut object = data.clone();
-            object.entry("message").or_insert_with(|| Value::from(self.message.as_str()));
+            object.retain(|name, _| !["cursor", "index", "about"].contains(&name.as_str()));
+            object.insert("hint".to_owned(), Value::from(self.hint.as_str()));
+            // An error of CAL has its own message.
+            let of_cal = object.get("message").cloned();
+            let message = of_cal.unwrap_or_else(|| Value::from(self.message.as_str()));
+            object.insert("message".to_owned(), message);
             return Value::Object(object);
         }
         match self.cal_object() {
@@ -322,11 +376,46 @@ impl Refusal {
         }
         match self.cal_object() {
             Some(object) => object,
-            None => match self.cursor {
-                Some(at) => json!({ "code": self.code, "hint": self.hint, "cursor": at }),
-                None => json!({ "code": self.code, "hint": self.hint }),
-            },
+            None => {
+                let mut data = json!({ "code": self.code, "hint": self.hint });
+                let index = self.index.map(|index| index as u64);
+                let about = (self.of_input && self.code == Code::Integrity.name()).then_some(INPUT);
+                let more = [
+                    ("cursor", self.cursor.map(Value::from)),
+                    ("index", index.map(Value::from)),
+                    ("about", about.map(Value::from)),
+                ];
+                if let Value::Object(data) = &mut data {
+                    for (name, value) in more {
+                        data.extend(value.map(|value| (name.to_owned(), value)));
+                    }
+                }
+                data
+            }
         }
+    }
+
+    /// The query that an error of CAL points into, and the place in it.
+    #[must_use]
+    pub fn place(&self) -> Option<(&str, cal::Position)> {
+        if let Some((error, query)) = &self.cal {
+            return Some((query, error.position()?));
+        }
+        let place = self.remote.as_ref()?.get("position")?;
+        let number = |name: &str| usize::try_from(place.get(name)?.as_u64()?).ok();
+        let (start, end) = (number("start")?, number("end")?);
+        let (line, col) = (number("line")?, number("col")?);
+        Some((self.asked.as_deref()?, cal::Position { start, end, line, col }))
+    }
+
+    /// What an error of CAL says would be accepted.
+    #[must_use]
+    pub fn valid_values(&self) -> Vec<&str> {
+        if let Some((error, _)) = &self.cal {
+            return error.valid_values().iter().map(AsRef::as_ref).collect();
+        }
+        let listed = self.remote.as_ref().and_then(|data| data.get("valid_values")?.as_array());
+        listed.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
     fn cal_object(&self) -> Option<Value> {
@@ -341,11 +430,17 @@ impl Refusal {
 
 impl From<grainstore::Error> for Error {
     fn from(error: grainstore::Error) -> Self {
-        if error.is_input_error() {
-            return Self::refused(error.code(), error.to_string(), error.hint()).about_input();
+        let mut refused = match error.is_input_error() {
+            true => Self::refused(error.code(), error.to_string(), error.hint()).about_input(),
+            false => {
+                let hint = store_hint(error.code(), error.hint());
+                Self::refused(error.code(), error.to_string(), hint)
+            }
+        };
+        if let Self::Refused(refusal) = &mut refused {
+            refusal.index = error.batch_index();
         }
-        let hint = store_hint(error.code(), error.hint());
-        Self::refused(error.code(), error.to_string(), hint)
+        refused
     }
 }
 

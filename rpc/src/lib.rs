@@ -38,7 +38,7 @@ mod sharing;
 mod withheld;
 
 pub use arguments::Nothing;
-pub use client::{Client, Following, OnEvent};
+pub use client::{Client, Following, OnEvent, call_on};
 pub use dids::{DidSources, SharedResolver};
 pub use error::{Code, Error, Refusal, Result};
 pub use explained::{Asked, Attempt, Explained};

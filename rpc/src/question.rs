@@ -1,13 +1,17 @@
 //! CAL statements with the options of their caller, and the call.
 
+use std::borrow::Cow;
+
 use grainstore::cal::{
     self, CancelHandle, EventListener, ExecuteOptions, Expansion, Format, Params, Predicate,
     QuerySource, Response, Tier,
 };
 use grainstore::{EpochMs, Session};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::json::Form;
 
 /// A statement in text or JSON, which need not be UTF-8, with the options of its caller.
 ///
@@ -42,6 +46,8 @@ pub struct Question<'q> {
     pub expansion: Option<Expansion>,
     /// Conditions on the grains of a RECALL that the language has no field for.
     pub conditions: Vec<Predicate>,
+    /// More of them, by their values.
+    pub beyond: BeyondCal,
     /// The time taken as now; the store's clock if not given.
     pub now: Option<EpochMs>,
     /// The caller's handle to cancel it.
@@ -63,6 +69,41 @@ impl Question<'_> {
     ) -> Result<Response> {
         let answer = session.ask_streaming(self.query, &self.options(session)?, listener);
         answer.map_err(|error| self.failed(&error))
+    }
+
+    /// The parameters of the method `cal` or `cal_stream` that asks the same of another process. `conditions` are not
+    /// among them.
+    ///
+    /// ```
+    /// use grainstore_rpc::Question;
+    ///
+    /// let question = Question { query: b"RECALL", evolve: true, ..Question::default() };
+    /// let params = serde_json::to_value(question.params_of("cal"))?;
+    /// assert_eq!(params, serde_json::json!({ "query": "RECALL", "tier": 1 }));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn params_of(&self, method: &str) -> impl Serialize {
+        let whole = method == "cal";
+        let expand = self.expansion.filter(|_| whole).map(|of| Expanded {
+            hops: of.hops,
+            seeds: of.seeds,
+            links: of.links.iter().map(cal::Link::name).collect(),
+            direction: of.direction,
+            fan_out: of.fan_out,
+            reached: of.reached,
+            decay: of.decay,
+            freely: of.freely,
+        });
+        Asked {
+            query: String::from_utf8_lossy(self.query),
+            params: Given(&self.params),
+            format: self.format.map(Format::name),
+            auto_toon: self.auto_toon,
+            tier: u8::from(self.evolve && whole),
+            now: self.now.map(EpochMs::get),
+            expand,
+            beyond: Some(&self.beyond).filter(|beyond| whole && !beyond.is_empty()),
+        }
     }
 
     fn failed(&self, error: &cal::Error) -> Error {
@@ -88,17 +129,72 @@ impl Question<'_> {
             let bound = params.bind(name, value);
             bound.map_err(|error| self.parameter_error(session, error, name))?;
         }
+        let mut conditions = self.conditions.clone();
+        conditions.extend(self.beyond.clone().conditions()?);
         Ok(ExecuteOptions {
             tier: self.tier(),
             params,
             as_format: self.format,
             auto_toon: self.auto_toon,
             expansion: self.expansion,
-            conditions: self.conditions.clone(),
+            conditions,
             cancel: self.cancel.clone(),
             ..ExecuteOptions::at(self.now.unwrap_or_else(|| session.now()))
         })
     }
+}
+
+/// The parameters of a question, as docs/rpc.md has them.
+#[derive(Serialize)]
+struct Asked<'q> {
+    query: Cow<'q, str>,
+    #[serde(skip_serializing_if = "Given::is_empty")]
+    params: Given<'q>,
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+    format: Option<&'static str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    auto_toon: bool,
+    #[serde(skip_serializing_if = "is_zero")]
+    tier: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    now: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expand: Option<Expanded>,
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    beyond: Option<&'q BeyondCal>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u8) -> bool {
+    *number == 0
+}
+
+/// The values of parameters, in order, with duplicate names.
+struct Given<'q>(&'q [(String, Value)]);
+
+impl Given<'_> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Serialize for Given<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+/// The member `expand`.
+#[derive(Serialize)]
+struct Expanded {
+    hops: usize,
+    seeds: usize,
+    links: Vec<&'static str>,
+    direction: cal::Direction,
+    fan_out: usize,
+    reached: usize,
+    decay: f64,
+    freely: bool,
 }
 
 /// Values of fields that CAL has no name for; each that is given must be that of the grain.
@@ -118,19 +214,33 @@ impl Question<'_> {
 /// assert!(question.ask(&session)?.text().is_some_and(|text| text.contains("tea")));
 /// # Ok::<(), grainstore_rpc::Error>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct BeyondCal {
     /// The run that made the grain.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
     /// The DID of its author, which the grain names and nobody has checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub author_did: Option<String>,
     /// The entity it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub entity_id: Option<String>,
     /// Its legal basis: the address of a consent, with or without `sha256:`, or a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub processing_basis: Option<String>,
 }
 
+impl Form for BeyondCal {
+    const FORM: &'static str = "an object {run_id?, author_did?, entity_id?, processing_basis?}";
+}
+
 impl BeyondCal {
+    fn is_empty(&self) -> bool {
+        let Self { run_id, author_did, entity_id, processing_basis } = self;
+        [run_id, author_did, entity_id, processing_basis].iter().all(|value| value.is_none())
+    }
+
     /// Returns a condition for each value.
     ///
     /// # Errors

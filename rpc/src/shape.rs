@@ -13,7 +13,7 @@ use grainstore::{
     AccessCounts, ApplicationCounts, ContentAddress, EpochMs, EraseOutcome, Grain, GrainState,
     PutOutcome, Session, StoredGrain,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
@@ -46,16 +46,18 @@ pub const FORMAT_VERSION: u8 = 1;
 /// assert_eq!(serde_json::to_value(&answer)?["duplicate"], false);
 /// # Ok::<(), grainstore_rpc::Error>(())
 /// ```
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct PutAnswer {
-    address: ContentAddress,
-    duplicate: bool,
+    /// The grain.
+    pub address: ContentAddress,
+    /// Whether it was stored already.
+    pub duplicate: bool,
     /// The grain that stated the same fact, if it was replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
-    superseded: Option<ContentAddress>,
+    pub superseded: Option<ContentAddress>,
     /// Warnings about probable mistakes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl PutAnswer {
@@ -70,7 +72,7 @@ impl PutAnswer {
 }
 
 /// The answer of a supersession by [`supersede_by`](crate::supersede_by).
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct SupersedeAnswer {
     /// The new grain.
     pub address: ContentAddress,
@@ -78,7 +80,7 @@ pub struct SupersedeAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded: Option<ContentAddress>,
     /// Warnings about probable mistakes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
@@ -258,7 +260,7 @@ pub struct StateAnswer {
     #[serde(flatten)]
     access: AccessCounts,
     /// The vectors that the store has for it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     embedding_refs: Vec<EmbeddingRef>,
 }
 

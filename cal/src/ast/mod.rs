@@ -321,7 +321,7 @@ pub(crate) struct SetClause<'a> {
 }
 
 /// The type of a statement, as in `_cal.statement_type`, known once it is [parsed](crate::parse()).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StatementType {

@@ -114,7 +114,7 @@ impl Executor<'_> {
             name: plan.name,
             sources: SourceAnswers(sources.collect()),
             formatted_context: FormattedContext {
-                format,
+                format: format.into(),
                 text: assembly.text,
                 tokens: count(assembly.tokens),
             },

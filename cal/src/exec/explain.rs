@@ -1,5 +1,7 @@
 //! EXPLAIN (CAL 8.5): the plan of a statement, from what the memory knows without reading grains.
 
+use std::borrow::Cow;
+
 use grainstore_sml::Budget;
 
 use super::{Executor, count, evolve};
@@ -46,9 +48,9 @@ impl Executor<'_> {
             statement: explained.statement.clone(),
             statement_type: explained.statement_type,
             tier: explained.tier,
-            side_effects: side_effects(explained.statement_type, explained.tier),
+            side_effects: words(side_effects(explained.statement_type, explained.tier)),
             refusals: self.refusals(&explained.plan)?,
-            checked_later: checked_later(explained.statement_type),
+            checked_later: words(checked_later(explained.statement_type)),
             estimated_tokens: tokens.min(most),
             recalls,
         })
@@ -231,6 +233,10 @@ fn gives_grains(plan: &RecallPlan) -> bool {
 /// Estimates the tokens of so many grains in a text.
 fn estimate_tokens(grains: u64) -> u64 {
     grains.saturating_mul(limits::ESTIMATED_GRAIN_TOKENS)
+}
+
+fn words(words: Vec<&'static str>) -> Vec<Cow<'static, str>> {
+    words.into_iter().map(Cow::Borrowed).collect()
 }
 
 /// Returns the checks that are made only when a statement runs.

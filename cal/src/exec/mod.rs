@@ -310,14 +310,14 @@ fn run_statement(
         run.warn(codes::IGNORED_OPTION, FORMAT_IGNORED);
     }
     let meta = ResponseMeta {
-        version: "1.0",
+        version: "1.0".into(),
         statement_type: statement.statement_type(),
         tier: tier_of(&statement, options.tier),
         query_hash,
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         budget: run.usage,
-        consistency: consistency.then_some("linearizable"),
-        cache: cache.then_some("fresh"),
+        consistency: consistency.then(|| "linearizable".into()),
+        cache: cache.then(|| "fresh".into()),
         warnings: run.warnings,
     };
     Ok(Response { meta, answer })
@@ -462,7 +462,7 @@ impl Executor<'_> {
     }
 
     fn warn(&mut self, code: &'static str, message: &str) {
-        self.warnings.push(Warning { code, message: message.to_owned() });
+        self.warnings.push(Warning { code: code.into(), message: message.to_owned() });
     }
 
     /// Asks the gate whether this grain may be returned with all its fields.

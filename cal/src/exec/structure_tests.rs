@@ -20,6 +20,44 @@ fn part(memory: &Fake, source: &str, key: &str) -> Value {
 }
 
 #[test]
+fn an_answer_is_the_same_once_it_is_read_from_its_json() {
+    let memory = four_beliefs();
+    memory.keep(
+        r#"{"type": "reasoning", "premises": ["a"], "conclusion": "b", "requires_human_review": true}"#,
+    );
+    let hash = memory.keep(&belief("alice", "prefers", "z", ""));
+    let statements = [
+        "RECALL",
+        "RECALL AS sml WITH provenance, score_breakdown, explanation, superseded",
+        "RECALL reasonings",
+        "RECALL | SELECT subject",
+        "RECALL | COUNT",
+        "RECALL | GROUP BY type",
+        "RECALL | HASHES",
+        "RECALL beliefs | SUBJECTS",
+        "RECALL ABOUT \"none\"",
+        &format!("EXISTS sha256:{hash}"),
+        &format!("HISTORY sha256:{hash}"),
+        "COALESCE (RECALL ABOUT \"none\", RECALL ABOUT \"alice\")",
+        "BATCH { z: RECALL ABOUT \"alice\" | COUNT, a: RECALL, failed: RECALL ABOUT $who }",
+        "EXPLAIN RECALL ABOUT \"alice\"",
+        "DESCRIBE grain_types",
+        "DESCRIBE fields belief",
+        "ASSEMBLE FROM z: (RECALL ABOUT \"alice\"), a: (RECALL) BUDGET 50 tokens",
+        "(RECALL ABOUT \"alice\") UNION (RECALL ABOUT \"bob\")",
+    ];
+    for statement in statements {
+        let answer = run(&memory, statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+        let read = crate::Response::from_json(&answer.to_string());
+        let read = read.unwrap_or_else(|error| panic!("{statement}: {error}"));
+        assert_eq!(serde_json::to_value(&read).unwrap(), answer, "{statement}");
+    }
+    for no_answer in ["", "{}", "[]", r#"{"_cal": 1}"#, "null"] {
+        assert!(crate::Response::from_json(no_answer).is_err(), "{no_answer}");
+    }
+}
+
+#[test]
 fn a_query_in_json_runs_and_its_errors_stand_in_the_document() {
     let memory = four_beliefs();
     let query = r#"{"statement":"recall","grain_type":"beliefs","where":[

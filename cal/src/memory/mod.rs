@@ -282,7 +282,9 @@ pub struct NamedTemplate {
 }
 
 /// The owner of a [`NamedTemplate`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum TemplateOwner {
     /// The session, until it ends (Tier 0).
@@ -388,7 +390,7 @@ pub struct CountStats {
 }
 
 /// The access plan of a recall of a [`Memory`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct AccessPlan {
     /// The index it scans, such as `SPO`, `session_id` or `time`.
     pub index: String,
@@ -396,7 +398,7 @@ pub struct AccessPlan {
     /// whole index is scanned.
     pub lookups: Vec<String>,
     /// The searches it runs, by words or vectors, in readable form; empty without a search.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub search: Vec<String>,
     /// Estimated number of matching grains.
     pub estimated: u64,

@@ -1,11 +1,14 @@
 //! Answers of statements, in the response shapes of CAL 8 and CAL 14.
 
 mod plan;
+mod read;
 mod row;
+
+use std::borrow::Cow;
 
 use grainstore_format::{ContentAddress, Grain, GrainState, Value};
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::ast::StatementType;
 use crate::codes::Warning;
@@ -29,11 +32,11 @@ pub struct Response {
 }
 
 /// The `_cal` block of what [`execute`](crate::execute) returns.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ResponseMeta {
     /// Version of the envelope.
-    pub version: &'static str,
+    pub version: Cow<'static, str>,
     /// The kind of statement.
     pub statement_type: StatementType,
     /// The tier the statement ran in: 0 reads, 1 evolves.
@@ -46,17 +49,17 @@ pub struct ResponseMeta {
     pub budget: Usage,
     /// The consistency of the answer, if the statement asked for one: always `linearizable`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub consistency: Option<&'static str>,
+    pub consistency: Option<Cow<'static, str>>,
     /// The cache status, if the statement allowed a cached answer (WITH cache): always `fresh`, since none is
     /// cached.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache: Option<&'static str>,
+    pub cache: Option<Cow<'static, str>>,
     /// Warnings for the caller.
     pub warnings: Vec<Warning>,
 }
 
 /// Resources that a statement used while [`execute`](crate::execute) ran it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Usage {
     /// Tokens of the formatted text, by the counter in use; 0 without one.
@@ -321,11 +324,11 @@ pub enum BatchSlot {
 }
 
 /// The text of an assembly, from [`execute`](crate::execute).
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FormattedContext {
     /// The format of the text.
-    pub format: &'static str,
+    pub format: Cow<'static, str>,
     /// The text.
     pub text: String,
     /// Its tokens, by the counter in use.

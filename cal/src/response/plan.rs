@@ -1,13 +1,15 @@
 //! The reports of EXPLAIN and WITH explanation.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 use crate::ast::StatementType;
 use crate::error::Error;
 use crate::memory::AccessPlan;
 
 /// The plan of a statement, from [`prepare`](crate::prepare) or EXPLAIN.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PlanReport {
     /// The statement in normal form.
@@ -17,14 +19,14 @@ pub struct PlanReport {
     /// The tier it runs in.
     pub tier: u8,
     /// The changes it makes; empty for reads.
-    pub side_effects: Vec<&'static str>,
+    pub side_effects: Vec<Cow<'static, str>>,
     /// The errors it would be refused with now: for the tier of the session, and for its target. Empty for
     /// reads.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refusals: Vec<Error>,
     /// The checks that are made only when it runs and may refuse it then; empty for reads.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub checked_later: Vec<&'static str>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checked_later: Vec<Cow<'static, str>>,
     /// Estimated tokens of its grains in a text, at most its budget; 0 if it answers a number, values or
     /// groups.
     pub estimated_tokens: u64,
@@ -33,7 +35,7 @@ pub struct PlanReport {
 }
 
 /// The plan of one recall of a statement that [`prepare`](crate::prepare) has read.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RecallReport {
     /// The part of the statement it is, such as `source facts`.
@@ -46,7 +48,7 @@ pub struct RecallReport {
     /// Estimated tokens of its grains in a text; 0 if they are not rendered.
     pub estimated_tokens: u64,
     /// Inputs that must be computed first, which the estimates do not account for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
     /// The fallback search of an ABOUT, used if no grain has its subject (CAL 9.1).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +59,7 @@ pub struct RecallReport {
 }
 
 /// The plan of EXPLAIN with the cost that [`execute`](crate::execute) measured for a RECALL.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RecallExplanation {
     /// The statement without shortcuts.

@@ -4,7 +4,7 @@
 
 use clap::Args;
 use grainstore::format::{BeliefBuilder, EventBuilder};
-use grainstore::{EpochMs, Offer};
+use grainstore::{Clock as _, EpochMs, Offer, SystemClock};
 
 use crate::commands::put;
 use crate::context::Context;
@@ -41,10 +41,11 @@ pub(crate) struct Add {
 
 impl Add {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
-        let created_at = self.created_at.unwrap_or_else(|| session.now());
-        let options = session.options();
-        let common = [("namespace", &options.namespace), ("user_id", &options.user_id)];
+        let reach = context.reach()?;
+        let now = || reach.session().map_or_else(|| SystemClock.now(), |session| session.now());
+        let created_at = self.created_at.unwrap_or_else(now);
+        let (namespace, user) = context.named();
+        let common = [("namespace", &namespace), ("user_id", &user)];
         let common = common.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
         /// Sets what both types of grains have, and builds the grain.
         macro_rules! complete {
@@ -67,6 +68,6 @@ impl Add {
             // The parser asks for all three words of a fact, or the event.
             (event, ..) => complete!(EventBuilder::new(created_at, event.unwrap_or_default())),
         };
-        put::store_one(session, Offer::Grain(grain), &mut context.output)
+        put::store_one(reach, Offer::Grain(grain), &mut context.output)
     }
 }

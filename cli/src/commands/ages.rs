@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use grainstore::EpochMs;
-use grainstore_interop::ages::{self, ExportOptions, Segment, Verdict};
+use grainstore::{EpochMs, Session};
+use grainstore_interop::ages::{self, ExportOptions, ExportReport, Segment, Verdict};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::followed::followed;
+use super::followed::{followed, followed_call};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::input::Source;
+use crate::reach::{as_named, file_name};
 use crate::text::parse_time;
 
 /// Bytes of a pack that are read at most.
@@ -72,10 +74,24 @@ impl Ages {
 
 impl Export {
     fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let (session, (namespace, _)) = (context.whole_session()?, context.named());
+        let (reach, (namespace, _)) = (context.whole()?, context.named());
         let Self { to, segment, since, until, tenant } = self;
-        let options = ExportOptions { segment, since, until, namespace, tenant_id: tenant };
-        let report = followed(context, |monitor| ages::export(&session, &to, &options, monitor))?;
+        let report = match reach.session() {
+            Some(session) => {
+                let options = ExportOptions { segment, since, until, namespace, tenant_id: tenant };
+                followed(context, |monitor| ages::export(&session, &to, &options, monitor))?
+            }
+            None => {
+                let asked = json!({
+                    "path": file_name(&to)?, "segment": segment, "since": since, "until": until,
+                    "namespace": namespace, "tenant_id": tenant,
+                });
+                let mut report: ExportReport =
+                    followed_call(context, &reach, "ages_export", &asked)?.read()?;
+                report.packs.iter_mut().for_each(|pack| pack.path = as_named(&to, &pack.path));
+                report
+            }
+        };
         context.output.answer(&report, |output| {
             for pack in &report.packs {
                 let (path, root) = (pack.path.display(), &pack.root_hash);
@@ -132,13 +148,21 @@ fn verify(pack: &Source, context: &mut Context<'_>) -> Result<()> {
 }
 
 fn list(context: &mut Context<'_>) -> Result<()> {
-    let found = ages::segments(&context.session()?)?;
-    context.output.answer(&json!({ "segments": found }), |output| {
-        for segment in &found {
+    let reach = context.reach()?;
+    let here = |session: &Session| Ok(Segments { segments: ages::segments(session)? });
+    let found = reach.here_or(here, "ages_segments", || Ok(json!({})))?;
+    context.output.answer(&found, |output| {
+        for segment in &found.segments {
             output.line(&described(segment))?;
         }
         Ok(())
     })
+}
+
+/// The segments of the audit log.
+#[derive(Serialize, Deserialize)]
+struct Segments {
+    segments: Vec<Segment>,
 }
 
 fn described(segment: &Segment) -> String {

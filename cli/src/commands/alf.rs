@@ -1,21 +1,24 @@
 //! `grain alf`: archives of agents in the Agent Life Format.
 
+mod shown;
+
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use grainstore_interop::alf::{
-    self, ApplyReport, DeltaOptions, ExportOptions, Granularity, ImportMode, ImportOptions,
-    ImportReport, PurgeOptions, PurgeReason, PurgeReport, PurgeScope, Validation,
+    self, DeltaOptions, ExportOptions, ExportReport, Granularity, ImportMode, ImportOptions,
+    PurgeOptions, PurgeReason, PurgeReport, PurgeScope, Validation,
 };
 use grainstore_interop::archive::Limits;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::followed::followed;
+use self::shown::{ShownApply, ShownDelta, tell_import};
+use super::followed::{followed, followed_call};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::names::{GRANULARITIES, named};
-use crate::output::Output;
+use crate::reach::{Told, file_name, set};
 
 /// Issues that are shown one by one.
 const SHOWN: usize = 10;
@@ -186,24 +189,41 @@ impl Import {
         }
     }
 
+    /// The parameters of a method that takes it in.
+    fn params(&self) -> Result<Value> {
+        Ok(json!({
+            "path": file_name(&self.file)?, "mirror": self.mirror, "lenient": self.lenient,
+            "strict": self.strict, "dry_run": self.dry_run, "allow_purged": self.allow_purged,
+            "peer": self.peer,
+        }))
+    }
+
     fn import(self, context: &mut Context<'_>) -> Result<()> {
-        let (session, options) = (context.session()?, self.options());
-        let report =
-            followed(context, |monitor| alf::import(&session, &self.file, &options, monitor))?;
-        context.output.answer(&report, |output| tell_import(&report, output))
+        let (reach, options) = (context.reach()?, self.options());
+        let told = match reach.session() {
+            Some(session) => Told::of(&followed(context, |monitor| {
+                alf::import(&session, &self.file, &options, monitor)
+            })?)?,
+            None => followed_call(context, &reach, "alf_import", &self.params()?)?,
+        };
+        context.output.answer(&told, |output| tell_import(&told.read()?, output))
     }
 
     fn apply(self, context: &mut Context<'_>) -> Result<()> {
-        let (session, options) = (context.session()?, self.options());
-        let report =
-            followed(context, |monitor| alf::apply_delta(&session, &self.file, &options, monitor))?;
-        context.output.answer(&report, |output| {
-            let ApplyReport { base_sequence, new_sequence, known, .. } = &report;
+        let (reach, options) = (context.reach()?, self.options());
+        let told = match reach.session() {
+            Some(session) => Told::of(&followed(context, |monitor| {
+                alf::apply_delta(&session, &self.file, &options, monitor)
+            })?)?,
+            None => followed_call(context, &reach, "alf_apply", &self.params()?)?,
+        };
+        context.output.answer(&told, |output| {
+            let ShownApply { base_sequence, new_sequence, known, import } = told.read()?;
             match known {
                 true => output.line(&format!("known already: it leads to {new_sequence}")),
                 false => {
                     output.line(&format!("from {base_sequence} to {new_sequence}"))?;
-                    tell_import(&report.import, output)
+                    tell_import(&import, output)
                 }
             }
         })
@@ -212,17 +232,30 @@ impl Import {
 
 impl Export {
     fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
-        let options = ExportOptions {
-            agent_id: self.agent.agent_id,
-            agent_name: self.agent_name,
-            granularity: self.partitions,
-            remember_sealed: !self.forget_sealed,
-            native: self.native,
-            of_user: self.of_user,
+        let reach = context.reach()?;
+        let report = match reach.session() {
+            Some(session) => {
+                let options = ExportOptions {
+                    agent_id: self.agent.agent_id,
+                    agent_name: self.agent_name,
+                    granularity: self.partitions,
+                    remember_sealed: !self.forget_sealed,
+                    native: self.native,
+                    of_user: self.of_user,
+                };
+                let file = self.file;
+                followed(context, |monitor| alf::export(&session, &file, &options, monitor))?
+            }
+            None => {
+                let asked = json!({
+                    "path": file_name(&self.file)?, "agent_id": self.agent.agent_id,
+                    "agent_name": self.agent_name, "granularity": self.partitions,
+                    "remember_sealed": !self.forget_sealed, "native": self.native,
+                    "user_id": self.of_user,
+                });
+                followed_call(context, &reach, "alf_export", &asked)?.read::<ExportReport>()?
+            }
         };
-        let file = self.file;
-        let report = followed(context, |monitor| alf::export(&session, &file, &options, monitor))?;
         context.output.answer(&report, |output| {
             let (records, partitions) = (report.records, report.partitions.len());
             output.line(&format!(
@@ -248,9 +281,21 @@ impl Export {
 }
 
 fn delta(file: &Path, options: &DeltaOptions, context: &mut Context<'_>) -> Result<()> {
-    let session = context.session()?;
-    let report = followed(context, |monitor| alf::export_delta(&session, file, options, monitor))?;
-    context.output.answer(&json!({ "delta": report }), |output| match &report {
+    let reach = context.reach()?;
+    let told = match reach.session() {
+        Some(session) => {
+            let report =
+                followed(context, |monitor| alf::export_delta(&session, file, options, monitor))?;
+            Told::of(&json!({ "delta": report }))?
+        }
+        None => {
+            let asked = json!({
+                "path": file_name(file)?, "since": options.since, "agent_id": options.agent_id,
+            });
+            followed_call(context, &reach, "alf_delta", &asked)?
+        }
+    };
+    context.output.answer(&told, |output| match told.read::<ShownDelta>()?.delta {
         None => output.line("nothing changed; no file was written"),
         Some(report) => output.line(&format!(
             "from {} to {}: {} created, {} updated, {} deleted",
@@ -266,22 +311,25 @@ fn delta(file: &Path, options: &DeltaOptions, context: &mut Context<'_>) -> Resu
 impl Purge {
     fn run(self, context: &mut Context<'_>) -> Result<()> {
         let mut options = PurgeOptions::new(self.reason, &self.requested_by);
-        options.agent_id = self.agent.agent_id;
+        options.agent_id.clone_from(&self.agent.agent_id);
         options.dry_run = self.dry_run;
         options.partial = self.partial;
         options.keep_raw = self.keep_raw;
-        options.audit_file = self.audit_file;
-        let report = match (self.file, self.to) {
+        options.audit_file.clone_from(&self.audit_file);
+        let report = match (&self.file, &self.to) {
             (Some(from), Some(to)) => {
                 let (now, limits) =
                     (grainstore::Clock::now(&grainstore::SystemClock), Limits::default());
-                let ids = self.ids;
                 followed(context, |monitor| {
-                    alf::purge_archive(&from, &to, &ids, now, &options, limits, monitor)
+                    alf::purge_archive(from, to, &self.ids, now, &options, limits, monitor)
                 })?
             }
             _ => {
-                let session = context.session()?;
+                let reach = context.reach()?;
+                let Some(session) = reach.session() else {
+                    let told = followed_call(context, &reach, "alf_purge", &self.params()?)?;
+                    return context.output.told_document(&told);
+                };
                 let scope = match (self.of_user, self.whole_agent) {
                     (Some(user), _) => PurgeScope::User(user),
                     (None, true) => PurgeScope::Agent,
@@ -292,43 +340,27 @@ impl Purge {
         };
         tell_purge(&report, context)
     }
+
+    /// The parameters of the method.
+    fn params(&self) -> Result<Value> {
+        let mut asked = json!({
+            "reason": self.reason, "requested_by": self.requested_by,
+            "agent_id": self.agent.agent_id, "dry_run": self.dry_run, "partial": self.partial,
+            "keep_raw": self.keep_raw,
+            "audit_file": self.audit_file.as_deref().map(file_name).transpose()?,
+        });
+        match (&self.of_user, self.whole_agent) {
+            (Some(user), _) => set(&mut asked, "user_id", json!(user)),
+            (None, true) => set(&mut asked, "whole_agent", json!(true)),
+            (None, false) => set(&mut asked, "ids", json!(self.ids)),
+        }
+        Ok(asked)
+    }
 }
 
 /// The record of a purge is JSON for people, too: it is what is kept of it.
 fn tell_purge(report: &PurgeReport, context: &mut Context<'_>) -> Result<()> {
     context.output.document(report)
-}
-
-fn tell_import(report: &ImportReport, output: &mut Output<'_>) -> Result<()> {
-    let would = if report.dry_run { "nothing written; would be: " } else { "" };
-    let records = &report.records;
-    output.line(&format!(
-        "{would}{} records: {} created, {} updated, {} deleted, {} unchanged, {} failed; agent {}, sequence {}",
-        records.read,
-        records.created,
-        records.updated,
-        records.deleted,
-        records.unchanged,
-        records.failed,
-        report.agent_id,
-        report.sequence
-    ))?;
-    for (layer, counts) in &report.layers {
-        output.line(&format!(
-            "  {layer}: {} created, {} replaced, {} unchanged, {} removed",
-            counts.created, counts.replaced, counts.unchanged, counts.removed
-        ))?;
-    }
-    for issue in report.errors.iter().take(SHOWN) {
-        output.line(&format!("  error: {}: {}", issue.path, issue.message))?;
-    }
-    if report.error_count > SHOWN as u64 {
-        output.line(&format!("  {} errors in all; --json lists more", report.error_count))?;
-    }
-    match report.warning_count {
-        0 => Ok(()),
-        count => output.line(&format!("  {count} warnings; --json lists them")),
-    }
 }
 
 fn tell_validation(found: &Validation, context: &mut Context<'_>) -> Result<()> {

@@ -4,12 +4,15 @@ use clap::Args;
 use grainstore::Power;
 use grainstore::format::cose::Algorithm;
 use grainstore_rpc::{self as operations, AuditAnswer};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::keys;
 use crate::context::Context;
 use crate::error::Result;
 use crate::input::Source;
-use crate::told::entry_line;
+use crate::reach::{Reach, Told};
+use crate::told::{ShownEntry, entry_line};
 
 /// Entries read at once.
 const PAGE_ENTRIES: usize = 1000;
@@ -46,35 +49,98 @@ impl Audit {
     }
 
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
+        let reach = context.reach()?;
         if self.checkpoint {
-            session.check_power(Power::Checkpoint)?;
-            let output = &mut context.output;
-            let key = self
-                .key_seed
-                .map(|source| keys::read_signing_key(&source, Algorithm::EdDsa, output));
-            let checkpoint = session.store().checkpoint(key.transpose()?.as_ref())?;
-            return context.output.json_line(&checkpoint);
+            return checkpoint(self.key_seed.as_ref(), &reach, context);
         }
-        let count = match self.reads {
-            true => session.reads_head()?.map_or(0, |(count, _)| count),
-            false => session.store().stats()?.audit_entries,
-        };
-        let (reads, limit) = (Some(self.reads), Some(PAGE_ENTRIES));
-        let mut log = operations::Audit { reads, by: self.by, after: None, limit };
+        let log = Log { reads: self.reads, by: self.by };
+        let count = log.count(&reach)?;
         let mut next = count.saturating_sub(self.tail.unwrap_or(count));
+        let mut limit = PAGE_ENTRIES;
         while next < count {
-            log.after = next.checked_sub(1);
-            let page = log.page(&session)?;
-            let Some(last) = page.last() else {
-                break;
+            let page = match log.page(&reach, next.checked_sub(1), limit) {
+                // Entries of another process that do not fit into an answer are asked for in smaller parts.
+                Err(error) if error.cursor().is_some() && limit > 1 => {
+                    limit /= 2;
+                    continue;
+                }
+                page => page?,
             };
-            next = last.sequence.saturating_add(1);
+            let before = next;
             for entry in page {
-                let line = entry_line(&entry);
-                context.output.answer(&AuditAnswer::from(entry), |output| output.line(&line))?;
+                let shown: ShownEntry = entry.read()?;
+                next = shown.sequence.saturating_add(1);
+                context.output.answer(&entry, |output| output.line(&entry_line(&shown)))?;
+            }
+            if next == before {
+                break;
             }
         }
         Ok(())
+    }
+}
+
+/// Signs where the log ends, and prints that.
+fn checkpoint(key: Option<&Source>, reach: &Reach, context: &mut Context<'_>) -> Result<()> {
+    let output = &mut context.output;
+    if let Some(session) = reach.session() {
+        session.check_power(Power::Checkpoint)?;
+        let key = key.map(|source| keys::read_signing_key(source, Algorithm::EdDsa, output));
+        return output.json_line(&session.store().checkpoint(key.transpose()?.as_ref())?);
+    }
+    let key = key.map(|source| keys::read_seed(source, output)).transpose()?;
+    let key = key.as_ref().map(|key| key.as_str());
+    output.json_line(&reach.call("checkpoint", &Keyed { key })?)
+}
+
+/// The parameters of `checkpoint`.
+#[derive(Serialize)]
+struct Keyed<'k> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'k str>,
+}
+
+/// The log that is printed.
+struct Log {
+    reads: bool,
+    by: Option<String>,
+}
+
+/// The answer of `audit`.
+#[derive(Deserialize)]
+struct Page {
+    head: Option<Head>,
+    entries: Vec<Told>,
+}
+
+#[derive(Deserialize)]
+struct Head {
+    sequence: u64,
+}
+
+impl Log {
+    /// Number of its entries.
+    fn count(&self, reach: &Reach) -> Result<u64> {
+        match reach.session() {
+            Some(session) if self.reads => Ok(session.reads_head()?.map_or(0, |(count, _)| count)),
+            Some(session) => Ok(session.store().stats()?.audit_entries),
+            None => {
+                let page: Page =
+                    reach.read("audit", &json!({ "reads": self.reads, "limit": 1 }))?;
+                Ok(page.head.map_or(0, |head| head.sequence.saturating_add(1)))
+            }
+        }
+    }
+
+    /// Entries after one, the oldest first.
+    fn page(&self, reach: &Reach, after: Option<u64>, limit: usize) -> Result<Vec<Told>> {
+        let Some(session) = reach.session() else {
+            let asked =
+                json!({ "reads": self.reads, "by": self.by, "after": after, "limit": limit });
+            return Ok(reach.read::<Page>("audit", &asked)?.entries);
+        };
+        let (reads, by, limit) = (Some(self.reads), self.by.clone(), Some(limit));
+        let page = operations::Audit { reads, by, after, limit }.page(&session)?;
+        page.into_iter().map(|entry| Told::of(&AuditAnswer::from(entry))).collect()
     }
 }

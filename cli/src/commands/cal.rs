@@ -5,9 +5,11 @@ use std::ops::ControlFlow;
 
 use clap::Args;
 use grainstore::EpochMs;
-use grainstore::cal::{Answer, Event, Format, REFERENCE, TemplateOwner, schema};
-use grainstore_rpc::{Converted, Question};
+use grainstore::cal::{Answer, Event, Format, REFERENCE, TemplateOwner, Warning, schema};
+use grainstore_rpc::{Converted, Following, Question};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::commands::export::stoppable;
 use crate::context::Context;
@@ -15,6 +17,8 @@ use crate::error::Result;
 use crate::input::Source;
 use crate::interrupt::stop_at_signals;
 use crate::names::{FORMATS, named};
+use crate::output::Output;
+use crate::reach::Told;
 use crate::statement::{ask_formatted, show};
 use crate::text::parse_time;
 
@@ -109,10 +113,10 @@ impl Cal {
         if self.stream {
             return stream(question, context);
         }
-        let answer = ask_formatted(&question, &context.session()?);
+        let answer = ask_formatted(&question, &context.reach()?);
         let answer = answer.map_err(|error| error.with_hint_for(READ_ONLY_CODE, "add --evolve"))?;
         show(&answer, &mut context.output)?;
-        if let Answer::Defined { kept: TemplateOwner::Session, .. } = &answer.answer {
+        if let Answer::Defined { kept: TemplateOwner::Session, .. } = &answer.response.answer {
             context.output.note(SESSION_TEMPLATE_NOTE);
         }
         Ok(())
@@ -121,24 +125,73 @@ impl Cal {
 
 /// Prints each event as it comes. A closed stdout cancels the statement, and so does one that is not read.
 fn stream(question: Question<'_>, context: &mut Context<'_>) -> Result<()> {
-    let session = context.session()?;
+    let reach = context.reach()?;
     let output = &mut context.output;
     let patience = output.patience().clone();
     patience.begin();
     let mut written = Ok(());
-    let mut listener = |event: Event| {
-        written = output.json_line(&event).and_then(|()| output.flush());
-        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    let ended = match reach.session() {
+        Some(session) => {
+            let mut listener = |event: Event| print_event(&event, &mut written, output);
+            stoppable(|cancel| {
+                stop_at_signals(&patience);
+                Question { cancel, ..question }.run_streaming(&session, &mut listener)
+            })?
+            .map(|response| response.meta.warnings)
+        }
+        None => {
+            let mut listener = |line: &RawValue| match serde_json::from_str::<Line>(line.get()) {
+                Ok(line) => print_event(&line.params.event, &mut written, output),
+                Err(_) => ControlFlow::Continue(()),
+            };
+            stoppable(|cancel| {
+                stop_at_signals(&patience);
+                let mut following = Following { on_event: Some(&mut listener), cancel };
+                let told =
+                    reach.follow("cal_stream", &question.params_of("cal_stream"), &mut following);
+                told.map_err(|error| error.of_query(question.query))?.read::<Streamed>()
+            })?
+            .map(|streamed| streamed.meta.warnings)
+        }
     };
-    let ended = stoppable(|cancel| {
-        stop_at_signals(&patience);
-        Question { cancel, ..question }.run_streaming(&session, &mut listener)
-    })?;
     written?;
-    for warning in &ended?.meta.warnings {
+    for warning in &ended? {
         output.note(&format!("warning: {}: {}", warning.code, warning.message));
     }
     Ok(())
+}
+
+/// Prints an event; what cannot be written ends the stream.
+fn print_event(
+    event: &impl Serialize,
+    written: &mut Result<()>,
+    output: &mut Output<'_>,
+) -> ControlFlow<()> {
+    *written = output.json_line(event).and_then(|()| output.flush());
+    if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}
+
+/// A line about an event, of another process.
+#[derive(Deserialize)]
+struct Line {
+    params: LineParams,
+}
+
+#[derive(Deserialize)]
+struct LineParams {
+    event: Told,
+}
+
+/// What is wanted of the answer to `cal_stream`.
+#[derive(Deserialize)]
+struct Streamed {
+    #[serde(rename = "_cal")]
+    meta: StreamedMeta,
+}
+
+#[derive(Deserialize)]
+struct StreamedMeta {
+    warnings: Vec<Warning>,
 }
 
 /// Parses a parameter of the command line.

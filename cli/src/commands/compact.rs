@@ -1,7 +1,8 @@
 //! `grain compact`: rewrites the files without free pages.
 
 use clap::Args;
-use grainstore_rpc::{Nothing, compact};
+use grainstore::CompactionReport;
+use serde_json::json;
 
 use crate::context::Context;
 use crate::error::Result;
@@ -12,9 +13,9 @@ pub(crate) struct Compact {}
 
 impl Compact {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
+        let reach = context.reach()?;
         context.note_progress("compacting");
-        let done = compact(Nothing {}, &session)?;
+        let done: CompactionReport = reach.read("compact", &json!({}))?;
         let files = [
             ("truth", done.truth_bytes_before, done.truth_bytes_after),
             ("index", done.index_bytes_before, done.index_bytes_after),

@@ -1,10 +1,12 @@
 //! `grain disclose`: prints a view of a grain with hashes in place of some fields.
 
 use clap::{Args, ValueEnum};
-use grainstore_rpc::View;
+use grainstore::Session;
+use grainstore_rpc::{Base64, View};
+use serde::Deserialize;
 use serde_json::json;
 
-use crate::context::{Context, resolve_address};
+use crate::context::Context;
 use crate::error::Result;
 use crate::input::{MAX_JSON_BYTES, Source, to_blob};
 
@@ -36,12 +38,23 @@ enum ViewFormat {
     Mg,
 }
 
+/// What is wanted of the answer to `get`.
+#[derive(Deserialize)]
+struct Sent {
+    blob: Base64,
+}
+
 impl Disclose {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let original = match self.source.address() {
             Some(digits) => {
-                let session = context.session()?;
-                session.get(&resolve_address(&session, digits)?)?.blob
+                let reach = context.reach()?;
+                let address = reach.address(digits)?;
+                let sent = || Ok(json!({ "address": address }));
+                let got =
+                    |session: &Session| Ok(Sent { blob: Base64(session.get(&address)?.blob) });
+                let Sent { blob: Base64(blob) } = reach.here_or(got, "get", sent)?;
+                blob
             }
             None => to_blob(self.source.read(MAX_JSON_BYTES, &mut context.output)?)?,
         };

@@ -14,10 +14,12 @@ use grainstore::{ExportOptions, ExportReport};
 use indicatif::ProgressBar;
 use serde_json::json;
 
+use super::followed::followed_call;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::interrupt::Interrupt;
 use crate::names::{COMPRESSIONS, named};
+use crate::reach::{Reach, as_named, file_name, set};
 use grainstore::format::container::Compression;
 use grainstore_rpc::conditions_of;
 
@@ -45,12 +47,15 @@ pub(crate) struct Export {
 
 impl Export {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
+        let reach = context.reach()?;
+        let to_stdout = self.to.as_os_str() == "-";
+        let Some(session) = reach.session() else {
+            return self.relayed(&reach, to_stdout, context);
+        };
         let query = match &self.conditions {
             None => Query::default(),
             Some(conditions) => conditions_of(&session, conditions)?,
         };
-        let to_stdout = self.to.as_os_str() == "-";
         if to_stdout {
             check_stdout(context)?;
         }
@@ -79,11 +84,51 @@ impl Export {
             context.close()?;
             return write_to_stdout(file, &exported, context);
         }
-        context.output.answer(&exported, |output| {
-            output.line(&format!("{}, {} bytes", written(&exported), exported.bytes))?;
-            refusal_note(&exported).map_or(Ok(()), |told| output.line(&told))
-        })
+        write_exported(&exported, context)
     }
+
+    /// Has the process that has the store open write the file; what goes to stdout by way of a temporary one.
+    fn relayed(self, reach: &Reach, to_stdout: bool, context: &mut Context<'_>) -> Result<()> {
+        if to_stdout {
+            check_stdout(context)?;
+        }
+        let directory = tempfile::tempdir().map_err(|error| {
+            Error::new(Code::Io, format!("no temporary directory: {error}"), "set TMPDIR")
+        })?;
+        let to = if to_stdout { directory.path().join("exported.mg") } else { self.to };
+        let mut asked = json!({ "path": file_name(&to)?, "compress": self.compress.name() });
+        if let Some(conditions) = &self.conditions {
+            set(&mut asked, "where", json!(conditions));
+        }
+        let told = followed_call(context, reach, "export", &asked);
+        let told = told.map_err(|error| match &self.conditions {
+            Some(conditions) => error.of_query(conditions.as_bytes()),
+            None => error,
+        })?;
+        let mut exported: ExportReport = told.read()?;
+        exported.files.iter_mut().for_each(|file| *file = as_named(&to, file));
+        if !to_stdout {
+            return write_exported(&exported, context);
+        }
+        if exported.files.len() > 1 {
+            let message =
+                format!("the grains take {} files, and this is one", exported.files.len());
+            let hint = "export to a file with a name, or fewer grains";
+            return Err(Error::new(Code::TooLarge, message, hint));
+        }
+        let file = File::open(&to).map_err(|error| {
+            Error::new(Code::Io, format!("cannot read {}: {error}", to.display()), "set TMPDIR")
+        })?;
+        write_to_stdout(file, &exported, context)
+    }
+}
+
+/// Prints what was written into which files.
+fn write_exported(exported: &ExportReport, context: &mut Context<'_>) -> Result<()> {
+    context.output.answer(exported, |output| {
+        output.line(&format!("{}, {} bytes", written(exported), exported.bytes))?;
+        refusal_note(exported).map_or(Ok(()), |told| output.line(&told))
+    })
 }
 
 /// Runs what Ctrl-C and a request to end stop, so that nothing half written is left.

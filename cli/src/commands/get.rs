@@ -2,12 +2,14 @@
 
 use clap::{Args, ValueEnum};
 use data_encoding::HEXLOWER;
-use grainstore::StoredGrain;
-use grainstore::format::Envelope;
-use grainstore_rpc::StoredAnswer;
+use grainstore::format::{Envelope, VerificationStatus};
+use grainstore::{Clock as _, Grain, GrainState, StoredGrain, SystemClock};
+use grainstore_rpc::{Base64, StoredAnswer};
 use grainstore_sml::{Clock, Format, Item, Level, render};
+use serde::Deserialize;
+use serde_json::json;
 
-use crate::context::{Context, resolve_address};
+use crate::context::Context;
 use crate::error::Result;
 
 /// Print a grain, superseded ones included
@@ -39,28 +41,73 @@ enum GetFormat {
 
 impl Get {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
-        let stored = session.get(&resolve_address(&session, &self.address)?)?;
+        let reach = context.reach()?;
+        let address = reach.address(&self.address)?;
         let output = &mut context.output;
-        if output.is_json() {
-            return output.json_line(&StoredAnswer::new(&session, &stored)?);
-        }
+        let got = match reach.session() {
+            Some(session) => {
+                let stored = session.get(&address)?;
+                if output.is_json() {
+                    return output.json_line(&StoredAnswer::new(&session, &stored)?);
+                }
+                Got::from(stored)
+            }
+            None => {
+                let told = reach.call("get", &json!({ "address": address }))?;
+                if output.is_json() {
+                    return output.json_line(&told);
+                }
+                told.read::<Sent>()?.into()
+            }
+        };
         match self.format {
-            GetFormat::Json => output.document(&stored.grain()?),
-            GetFormat::Mg => output.bytes(original_bytes(&stored)),
-            GetFormat::Hex => output.line(&HEXLOWER.encode(original_bytes(&stored))),
+            GetFormat::Json => output.document(&Grain::decode(&got.blob)?),
+            GetFormat::Mg => output.bytes(got.original()),
+            GetFormat::Hex => output.line(&HEXLOWER.encode(got.original())),
             GetFormat::Sml => {
-                let verification = Some(stored.state.verification_status.name().to_owned());
-                let items =
-                    [Item { grain: stored.grain()?, verification, chosen: None, score: None }];
-                let clock = Clock { now: session.now(), iso_timestamps: false };
+                let verification = Some(got.status.name().to_owned());
+                let grain = Grain::decode(&got.blob)?;
+                let items = [Item { grain, verification, chosen: None, score: None }];
+                let clock = Clock { now: SystemClock.now(), iso_timestamps: false };
                 output.text(&render(&items, Format::Sml, Level::Full, &clock))
             }
         }
     }
 }
 
-/// Returns the bytes of a grain as they came: the envelope of a signed one.
-fn original_bytes(stored: &StoredGrain) -> &[u8] {
-    stored.envelope.as_ref().map_or(&stored.blob, Envelope::bytes)
+/// What is printed of a grain.
+struct Got {
+    blob: Vec<u8>,
+    envelope: Option<Vec<u8>>,
+    status: VerificationStatus,
+}
+
+/// The answer of another process.
+#[derive(Deserialize)]
+struct Sent {
+    blob: Base64,
+    cose: Option<Base64>,
+    state: GrainState,
+}
+
+impl From<StoredGrain> for Got {
+    fn from(stored: StoredGrain) -> Self {
+        let StoredGrain { blob, envelope, state, .. } = stored;
+        let envelope = envelope.map(Envelope::into_bytes);
+        Self { blob, envelope, status: state.verification_status }
+    }
+}
+
+impl From<Sent> for Got {
+    fn from(sent: Sent) -> Self {
+        let envelope = sent.cose.map(|Base64(cose)| cose);
+        Self { blob: sent.blob.0, envelope, status: sent.state.verification_status }
+    }
+}
+
+impl Got {
+    /// The bytes of the grain as they came: the envelope of a signed one.
+    fn original(&self) -> &[u8] {
+        self.envelope.as_ref().unwrap_or(&self.blob)
+    }
 }

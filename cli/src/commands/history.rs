@@ -1,13 +1,20 @@
 //! `grain history`: prints the versions of a grain, or of a subject's relation.
 
 use clap::Args;
-use grainstore::EpochMs;
+use grainstore::{ContentAddress, EpochMs, Grain, GrainState};
 use grainstore_rpc::{self as operations, Version};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
-use crate::context::{Context, resolve_address};
+use crate::context::Context;
 use crate::error::Result;
+use crate::output::Output;
+use crate::reach::{Reach, Told, set};
 use crate::text::parse_time;
 use crate::told::version_line;
+
+/// Versions that are asked of another process at once.
+const MAX_VERSIONS: u64 = 1_000;
 
 /// Print all versions, newest first: address, standing, when created, what it says
 #[derive(Debug, Args)]
@@ -30,8 +37,15 @@ pub(crate) struct History {
 
 impl History {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
-        let address = self.address.map(|digits| resolve_address(&session, &digits)).transpose()?;
+        let reach = context.reach()?;
+        let address = self.address.map(|digits| reach.address(&digits)).transpose()?;
+        let Some(session) = reach.session() else {
+            let asked = json!({
+                "address": address, "subject": self.subject, "relation": self.relation,
+                "as_of": self.as_of,
+            });
+            return relayed(&reach, asked, context);
+        };
         let history = operations::History {
             address: address.map(Into::into),
             subject: self.subject,
@@ -46,4 +60,53 @@ impl History {
         }
         Ok(())
     }
+}
+
+/// A part of the versions that another process tells.
+#[derive(Deserialize)]
+struct Part {
+    versions: Vec<Told>,
+}
+
+/// Prints the versions that another process tells, as many at a time as an answer has room for.
+fn relayed(reach: &Reach, mut asked: Value, context: &mut Context<'_>) -> Result<()> {
+    let (mut cursor, mut limit) = (0, MAX_VERSIONS);
+    loop {
+        set(&mut asked, "cursor", json!(cursor));
+        set(&mut asked, "limit", json!(limit));
+        let part: Part = match reach.read("history", &asked) {
+            // It tells how many fit.
+            Err(error) if error.cursor().is_some_and(|fits| fits > cursor) => {
+                limit = error.cursor().unwrap_or_default().saturating_sub(cursor);
+                continue;
+            }
+            part => part?,
+        };
+        let count = part.versions.len() as u64;
+        for one in &part.versions {
+            write_version(one, &mut context.output)?;
+        }
+        cursor = cursor.saturating_add(count);
+        if count < limit {
+            return Ok(());
+        }
+    }
+}
+
+/// Prints a version that another process tells.
+pub(super) fn write_version(told: &Told, output: &mut Output<'_>) -> Result<()> {
+    if output.is_json() {
+        return output.json_line(told);
+    }
+    let one: Sent = told.read()?;
+    let grain = Grain::from_json(one.grain.json())?;
+    output.line(&version_line(&one.address, &grain, &one.state))
+}
+
+/// A version of another process.
+#[derive(Deserialize)]
+struct Sent {
+    address: ContentAddress,
+    grain: Told,
+    state: GrainState,
 }

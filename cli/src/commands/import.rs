@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use grainstore::ImportOptions;
+use grainstore::{ImportOptions, ImportReport};
+use serde_json::json;
 
 use super::export::progress_bar;
+use super::followed::followed_call;
 use crate::context::Context;
 use crate::error::Result;
+use crate::reach::file_name;
 
 /// Take the grains of portable .mg files into the store, with their history and state
 ///
@@ -22,16 +25,26 @@ pub(crate) struct Import {
 
 impl Import {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
-        let bar = progress_bar(context);
-        let progress = |done, total| {
-            bar.set_length(total);
-            bar.set_position(done);
+        let reach = context.reach()?;
+        let imported = match reach.session() {
+            Some(session) => {
+                let bar = progress_bar(context);
+                let progress = |done, total| {
+                    bar.set_length(total);
+                    bar.set_position(done);
+                };
+                let how = ImportOptions { progress: Some(&progress), ..ImportOptions::default() };
+                let imported = session.import(&self.files, &how);
+                bar.finish_and_clear();
+                imported?
+            }
+            None => {
+                let files =
+                    self.files.iter().map(|file| file_name(file)).collect::<Result<Vec<_>>>();
+                followed_call(context, &reach, "import", &json!({ "path": files? }))?
+                    .read::<ImportReport>()?
+            }
         };
-        let how = ImportOptions { progress: Some(&progress), ..ImportOptions::default() };
-        let imported = session.import(&self.files, &how);
-        bar.finish_and_clear();
-        let imported = imported?;
         let (added, duplicate, refused) = (imported.added, imported.duplicate, imported.refused);
         context.output.answer(&imported, |output| {
             output.line(&format!("{added} added, {duplicate} duplicate, {refused} refused"))?;

@@ -5,18 +5,20 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use grainstore::Power;
+use data_encoding::BASE64;
 use grainstore::format::SigningKey;
 use grainstore::format::cose::Algorithm;
 use grainstore_rpc::signing_key;
+use serde::Deserialize;
 use serde_json::json;
 use zeroize::Zeroizing;
 
-use crate::context::{Context, key_file, new_key_file};
+use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::input::Source;
 use crate::names::{ALGORITHMS, named};
 use crate::output::Output;
+use crate::reach::file_name;
 
 /// Make keys to sign with; change the key of an encrypted store
 #[derive(Debug, Args)]
@@ -78,10 +80,22 @@ pub(super) fn read_signing_key(
     algorithm: Algorithm,
     output: &mut Output<'_>,
 ) -> Result<SigningKey> {
-    let secret = source.read(MAX_KEY_FILE_BYTES, output).map(Zeroizing::new).map_err(|error| {
-        error.with_hint_for(Code::TooLarge.name(), "a key has 32 bytes; `grain keys new` makes one")
-    })?;
+    let secret = read_secret(source, output)?;
     signing_key(algorithm, &secret).map_err(|error| error.in_context(&source.to_string()))
+}
+
+fn read_secret(source: &Source, output: &mut Output<'_>) -> Result<Zeroizing<Vec<u8>>> {
+    source.read(MAX_KEY_FILE_BYTES, output).map(Zeroizing::new).map_err(|error| {
+        error.with_hint_for(Code::TooLarge.name(), "a key has 32 bytes; `grain keys new` makes one")
+    })
+}
+
+/// Reads the seed of an Ed25519 key in a file, as base64; an error names the file.
+pub(super) fn read_seed(source: &Source, output: &mut Output<'_>) -> Result<Zeroizing<String>> {
+    let secret = read_secret(source, output)?;
+    signing_key(Algorithm::EdDsa, &secret)
+        .map_err(|error| error.in_context(&source.to_string()))?;
+    Ok(Zeroizing::new(BASE64.encode(&secret)))
 }
 
 impl Keys {
@@ -106,17 +120,7 @@ impl Keys {
 
 /// Rewraps the secrets of the store under another key.
 fn rotate(file: &Path, context: &mut Context<'_>) -> Result<()> {
-    let session = context.session_with_power(Power::RotateKeys)?;
-    let store = session.store();
-    if !store.is_encrypted() {
-        let message = "this store is not encrypted, and so has no key to change";
-        let hint = "create an encrypted one (grain init --encrypt) and import into it what this one exports";
-        return Err(Error::new(Code::Key, message, hint));
-    }
-    if !file.exists() {
-        new_key_file(file)?;
-    }
-    store.rotate_key(key_file(file)?)?;
+    context.reach()?.call("rotate_keys", &json!({ "key_file": file_name(file)? }))?;
     let file = file.display().to_string();
     let answer = json!({ "rotated": true, "key_file": file });
     let line = format!("from now on the store opens with {file}");
@@ -127,10 +131,16 @@ fn rotate(file: &Path, context: &mut Context<'_>) -> Result<()> {
 fn rotate_user(context: &mut Context<'_>) -> Result<()> {
     // `--user` names the user whose key is changed, not the session's.
     let user = context.globals.user.take().unwrap_or_default();
-    let rows = context.session_with_power(Power::RotateKeys)?.store().rotate_user_key(&user)?;
-    let answer = json!({ "rotated": true, "user_id": user, "rows": rows });
+    let told = context.reach()?.call("rotate_keys", &json!({ "user_id": user }))?;
+    let Rotated { rows } = told.read()?;
     let line = format!("{rows} rows are encrypted anew, and the former key is destroyed");
-    context.output.answer(&answer, |output| output.line(&line))
+    context.output.answer(&told, |output| output.line(&line))
+}
+
+/// The answer to the change of a user's key.
+#[derive(Deserialize)]
+struct Rotated {
+    rows: u64,
 }
 
 /// Creates a new key and its secret.

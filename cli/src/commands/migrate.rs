@@ -6,11 +6,13 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use grainstore_interop::archive::Limits;
 use grainstore_interop::migrate::{self, Format, MigrateOptions, MigrateReport, Undated};
+use serde_json::json;
 
-use super::followed::followed;
+use super::followed::{followed, followed_call};
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::Output;
+use crate::reach::file_name;
 
 /// Left-out records that are shown one by one.
 const SHOWN: usize = 10;
@@ -57,22 +59,37 @@ fn formats() -> impl TypedValueParser<Value = Format> {
 
 impl Migrate {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let (session, (namespace, user)) = (context.whole_session()?, context.named());
-        let undated = if self.undated { Undated::ImportTime } else { Undated::LeaveOut };
-        let options = MigrateOptions {
-            dry_run: self.dry_run,
-            strict: self.strict,
-            namespace,
-            user,
-            undated,
-            return_erased: self.return_erased,
-            allow_older: self.allow_older,
-            beside: self.beside,
-            limits: Limits::default(),
+        let (reach, (namespace, user)) = (context.whole()?, context.named());
+        let report = match reach.session() {
+            Some(session) => {
+                let undated = if self.undated { Undated::ImportTime } else { Undated::LeaveOut };
+                let options = MigrateOptions {
+                    dry_run: self.dry_run,
+                    strict: self.strict,
+                    namespace,
+                    user,
+                    undated,
+                    return_erased: self.return_erased,
+                    allow_older: self.allow_older,
+                    beside: self.beside,
+                    limits: Limits::default(),
+                };
+                let (format, path) = (self.format, self.path);
+                followed(context, |monitor| {
+                    migrate::run(&session, format, &path, &options, monitor)
+                })?
+            }
+            None => {
+                let asked = json!({
+                    "format": self.format.name(), "path": file_name(&self.path)?,
+                    "beside": self.beside.as_deref().map(file_name).transpose()?,
+                    "namespace": namespace, "user_id": user, "dry_run": self.dry_run,
+                    "strict": self.strict, "undated": self.undated,
+                    "return_erased": self.return_erased, "allow_older": self.allow_older,
+                });
+                followed_call(context, &reach, "migrate", &asked)?.read()?
+            }
         };
-        let (format, path) = (self.format, self.path);
-        let report =
-            followed(context, |monitor| migrate::run(&session, format, &path, &options, monitor))?;
         context.output.answer(&report, |output| show(&report, output))
     }
 }

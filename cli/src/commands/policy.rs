@@ -6,17 +6,17 @@ mod rules;
 use std::fmt::Display;
 
 use clap::{Args, Subcommand};
-use grainstore::{
-    AppliedRule, ContentAddress, Grain, Offer, PolicyExplanation, Session, SupersedePreview,
-};
-use grainstore_rpc::FORMAT_VERSION;
-use grainstore_rpc::{Asked, Attempt, Explained};
+use grainstore::{ContentAddress, Grain, Offer};
+use grainstore_rpc::{Asked, Explained, FORMAT_VERSION};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
-use super::put::PutFormat;
-use crate::context::{Context, resolve_address};
-use crate::error::{Code, Result};
+use super::put::{PutFormat, offered};
+use crate::context::Context;
+use crate::error::{Code, Error, Result};
 use crate::input::{MAX_JSON_BYTES, Source, to_text};
 use crate::output::Output;
+use crate::reach::{Reach, Told};
 
 /// Show and change the rules of the store, and say what invalidation policies of grains demand
 #[derive(Debug, Args)]
@@ -92,56 +92,77 @@ impl Show {
     fn run(self, context: &mut Context<'_>) -> Result<()> {
         let Self { source, format } = self;
         let Some(source) = source else {
-            let rules = context.open(false)?.rules();
+            let rules = context.reach()?.call("policy_show", &json!({}))?;
             return rules::write_rules(context, &rules);
         };
         if let Some(preset) = rules::named_preset(&source) {
-            return rules::write_rules(context, &preset.rules()?);
+            return rules::write_rules(context, &Told::of(&preset.rules()?)?);
         }
-        let session = match source.address() {
-            Some(_) => Some(context.session()?),
-            None => None,
-        };
+        let reach = source.address().map(|_| context.reach()).transpose()?;
         let is_there = !matches!(&source, Source::File(path) if !path.exists());
-        let asked = Subject { source, format }.asked(session.as_ref(), context);
+        let asked = Subject { source, format }.asked(reach.as_ref(), context);
         let asked = asked.map_err(|error| match is_there {
             true => error,
             false => error.with_hint_for(Code::Io.name(), &rules::preset_hint()),
         })?;
-        let shown = Explained::of(asked, None)?;
-        context.output.answer(&shown.policy, |output| write_policy(output, &shown.policy))
+        let shown: Policies = explained(reach.as_ref(), asked)?.read()?;
+        context.output.answer(&shown.policy, |output| write_policy(output, &shown.policy.read()?))
     }
 }
 
 impl Explain {
     fn run(self, context: &mut Context<'_>) -> Result<()> {
         let is_stored = self.subject.source.address().is_some();
-        let session = match is_stored || self.supersede.is_some() {
-            true => Some(context.session()?),
+        let reach = match is_stored || self.supersede.is_some() {
+            true => Some(context.reach()?),
             false => None,
         };
-        let asked = self.subject.asked(session.as_ref(), context)?;
-        let attempt = match (&self.supersede, &session) {
-            (Some(old), Some(session)) => {
-                let (session, old) = (session.clone(), resolve_address(session, old)?);
-                Some(Attempt { session, old, justification: self.justification })
-            }
-            _ => None,
+        let asked = self.subject.asked(reach.as_ref(), context)?;
+        let (Some(reach), Some(old)) = (&reach, &self.supersede) else {
+            let told = explained(reach.as_ref(), asked)?;
+            return context
+                .output
+                .answer(&told, |output| write_explanation(output, &told.read()?, None));
         };
-        let old = attempt.as_ref().map(|attempt| attempt.old);
-        let explained = Explained::of(asked, attempt)?;
-        context.output.answer(&explained, |output| write_explanation(output, &explained, old))
+        let old = reach.address(old)?;
+        let mut params = asked.params()?;
+        params.insert("supersede".to_owned(), json!(old));
+        params.insert("justification".to_owned(), json!(self.justification));
+        let told = reach.call("policy_explain", &params)?;
+        context.output.answer(&told, |output| write_explanation(output, &told.read()?, Some(old)))
+    }
+}
+
+/// Explains a grain: a stored one, or one that is given, which needs no store.
+fn explained(reach: Option<&Reach>, about: About) -> Result<Told> {
+    match (reach, about) {
+        (_, About::Given(offer)) => Told::of(&Explained::of(Asked::Offered(offer), None)?),
+        (Some(reach), stored) => reach.call("policy_explain", &stored.params()?),
+        (None, About::Stored(_)) => Err(Error::new(Code::NotFound, "no store is open", "")),
+    }
+}
+
+/// The grain that is asked about.
+enum About {
+    Stored(ContentAddress),
+    Given(Offer),
+}
+
+impl About {
+    /// The parameters that name it.
+    fn params(&self) -> Result<Map<String, Value>> {
+        match self {
+            Self::Stored(address) => Ok(Map::from_iter([("address".to_owned(), json!(address))])),
+            Self::Given(offer) => offered(offer),
+        }
     }
 }
 
 impl Subject {
-    fn asked(&self, session: Option<&Session>, context: &mut Context<'_>) -> Result<Asked> {
-        match (self.source.address(), session) {
-            (Some(digits), Some(session)) => {
-                let stored = session.inspect(&resolve_address(session, digits)?)?;
-                Ok(Asked::Stored(Box::new(stored), session.clone()))
-            }
-            _ => Ok(Asked::Offered(self.offer(context)?)),
+    fn asked(&self, reach: Option<&Reach>, context: &mut Context<'_>) -> Result<About> {
+        match (self.source.address(), reach) {
+            (Some(digits), Some(reach)) => Ok(About::Stored(reach.address(digits)?)),
+            _ => Ok(About::Given(self.offer(context)?)),
         }
     }
 
@@ -161,7 +182,7 @@ impl Subject {
 }
 
 /// Prints the policy in lines of a name and a value.
-fn write_policy(output: &mut Output<'_>, policy: &PolicyExplanation) -> Result<()> {
+fn write_policy(output: &mut Output<'_>, policy: &ShownPolicy) -> Result<()> {
     let closed =
         if policy.fails_closed { ", which is not understood and counts as locked" } else { "" };
     output.line(&format!("mode        {}{closed}", policy.mode))?;
@@ -170,9 +191,9 @@ fn write_policy(output: &mut Output<'_>, policy: &PolicyExplanation) -> Result<(
     let fields = [
         ("threshold", policy.threshold.map(|least| least.to_string())),
         ("until", policy.locked_until.map(|until| format!("epoch second {until}"))),
-        ("fallback", policy.fallback_mode.map(str::to_owned)),
-        ("open to", Some(policy.open_to.to_owned())),
-        ("then to", policy.then_open_to.map(str::to_owned)),
+        ("fallback", policy.fallback_mode.clone()),
+        ("open to", Some(policy.open_to.clone())),
+        ("then to", policy.then_open_to.clone()),
     ];
     for (name, value) in fields {
         if let Some(value) = value {
@@ -185,10 +206,10 @@ fn write_policy(output: &mut Output<'_>, policy: &PolicyExplanation) -> Result<(
 
 fn write_explanation(
     output: &mut Output<'_>,
-    explained: &Explained,
+    explained: &ShownExplanation,
     old: Option<ContentAddress>,
 ) -> Result<()> {
-    let Explained { policy, old_policy, decision } = explained;
+    let ShownExplanation { policy, old_policy, decision } = explained;
     let (Some(old), Some(of_old), Some(trial)) = (old, old_policy, decision) else {
         return write_policy_summary(output, "", policy);
     };
@@ -197,11 +218,7 @@ fn write_explanation(
     write_preview(output, trial)
 }
 
-fn write_policy_summary(
-    output: &mut Output<'_>,
-    label: &str,
-    policy: &PolicyExplanation,
-) -> Result<()> {
+fn write_policy_summary(output: &mut Output<'_>, label: &str, policy: &ShownPolicy) -> Result<()> {
     output.line(&format!("{label}mode {}, scope {}", policy.mode, policy.scope))?;
     write_labelled(output, "  ", &policy.demands)?;
     write_labelled(output, "  authorized: ", &policy.authorized)?;
@@ -213,19 +230,65 @@ fn write_labelled(output: &mut Output, label: &str, of: &[impl Display]) -> Resu
     of.iter().try_for_each(|item| output.line(&format!("{label}{item}")))
 }
 
-fn write_preview(output: &mut Output<'_>, trial: &SupersedePreview) -> Result<()> {
-    let SupersedePreview { rules, refusal, needs_review, .. } = trial;
-    output.line(match (refusal, needs_review) {
-        (Some(_), _) => "the supersession would be refused",
-        (None, true) => "the supersession would be done, and the new grain marked for review",
-        (None, false) => "the supersession would be done",
+fn write_preview(output: &mut Output<'_>, trial: &Decision) -> Result<()> {
+    output.line(match (trial.allowed, trial.needs_review) {
+        (false, _) => "the supersession would be refused",
+        (true, true) => "the supersession would be done, and the new grain marked for review",
+        (true, false) => "the supersession would be done",
     })?;
-    for AppliedRule { rule, passes, text, section, .. } in rules {
+    for Applied { rule, passes, text, section } in &trial.rules {
         let outcome = if *passes { "passes " } else { "refuses" };
         output.line(&format!("  {outcome}  {rule}: {text} (OMS {section})"))?;
     }
-    match refusal {
-        Some(error) => output.line(&format!("  {}: {error}", error.code())),
-        None => Ok(()),
+    match (&trial.code, &trial.message) {
+        (Some(code), Some(message)) => output.line(&format!("  {code}: {message}")),
+        _ => Ok(()),
     }
+}
+
+/// The policy of an explanation as it came.
+#[derive(Deserialize)]
+struct Policies {
+    policy: Told,
+}
+
+/// What is shown of an explanation, read from its JSON.
+#[derive(Deserialize)]
+struct ShownExplanation {
+    policy: ShownPolicy,
+    old_policy: Option<ShownPolicy>,
+    decision: Option<Decision>,
+}
+
+#[derive(Deserialize)]
+struct ShownPolicy {
+    mode: String,
+    scope: String,
+    authorized: Vec<String>,
+    threshold: Option<u64>,
+    locked_until: Option<u64>,
+    fallback_mode: Option<String>,
+    fails_closed: bool,
+    open_to: String,
+    then_open_to: Option<String>,
+    demands: Vec<String>,
+    #[serde(default)]
+    warnings: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Decision {
+    allowed: bool,
+    needs_review: bool,
+    rules: Vec<Applied>,
+    code: Option<String>,
+    message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Applied {
+    rule: String,
+    passes: bool,
+    text: String,
+    section: String,
 }

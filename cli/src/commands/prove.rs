@@ -8,7 +8,7 @@ use grainstore_rpc::Proved;
 use serde_json::json;
 
 use super::keys::KeyOptions;
-use crate::context::{Context, resolve_address};
+use crate::context::Context;
 use crate::error::Result;
 use crate::input::{MAX_JSON_BYTES, Source};
 
@@ -102,5 +102,5 @@ fn parse_address(digits: &str, context: &Context<'_>) -> Result<ContentAddress> 
     if digits.len() >= 2 * ContentAddress::LEN {
         return Ok(digits.parse()?);
     }
-    resolve_address(&context.session()?, digits)
+    context.reach()?.address(digits)
 }

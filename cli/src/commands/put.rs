@@ -2,13 +2,17 @@
 //!
 //! Splits the input into batches; the store decides what is accepted.
 
+mod sent;
+
 use std::io::BufRead;
 
 use clap::{Args, ValueEnum};
 use grainstore::format::DeviceProfile;
-use grainstore::{EpochMs, Grain, Offer, PutOutcome as Stored, SameFact, Session};
+use grainstore::{Clock as _, EpochMs, Grain, Offer, SameFact, SystemClock};
 use grainstore_rpc::{PutAnswer, Sensitive, as_sensitive};
+use serde_json::{Map, Value, json};
 
+use self::sent::{Stored, batch_of, same_fact_name};
 use super::frames;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
@@ -16,6 +20,9 @@ use crate::input::{MAX_BLOB_BYTES, MAX_COSE_BYTES, MAX_JSON_BYTES, Source, to_te
 use crate::lines::{Document, Documents};
 use crate::names::{SAME_FACT, SENSITIVITIES, named};
 use crate::output::{Output, ignore_closed_output};
+use crate::reach::Reach;
+
+pub(super) use self::sent::offered;
 
 /// Hint for a JSON grain without `created_at`.
 const UNDATED: &str = "say when it was made: created_at as RFC 3339 or in epoch milliseconds; --created-now takes the present";
@@ -90,8 +97,7 @@ impl PutFormat {
 
 impl Put {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let mut writer =
-            Writer { session: context.session()?, same_fact: self.same_fact, stored: 0 };
+        let mut writer = Writer { reach: context.reach()?, same_fact: self.same_fact, stored: 0 };
         if let Some(offer) = self.format.read(&self.source, &mut context.output)? {
             let batch = Batch { lines: Vec::new(), bytes: 0, offers: vec![offer] };
             return writer.store(batch, &mut context.output);
@@ -132,7 +138,7 @@ impl Put {
                 }
                 Some(Document::Text(line, json)) => {
                     let bytes = json.len();
-                    let created = self.created_now.then(|| writer.session.now());
+                    let created = self.created_now.then(|| writer.now());
                     let grain = parse_grain(json, created)
                         .map_err(|error| error.in_context(&line_label(line)))?;
                     let offer = as_sensitive(Offer::Grain(grain), self.sensitivity)
@@ -168,7 +174,7 @@ impl Batch {
 
 /// Stores batches and prints their results.
 struct Writer {
-    session: Session,
+    reach: Reach,
     same_fact: SameFact,
     /// Grains of earlier batches, which stay stored whatever follows.
     stored: usize,
@@ -179,25 +185,60 @@ impl Writer {
         let Batch { lines, offers, .. } = batch;
         let warnings: Vec<_> = offers.iter().map(Offer::warnings).collect();
         let mut told = lines.iter().map(Some).chain(std::iter::repeat(None)).zip(warnings);
+        let Some(session) = self.reach.session() else {
+            return self.send(&lines, &offers, output);
+        };
         if self.same_fact == SameFact::Add {
-            let puts = self.session.put_batch(offers).map_err(|error| {
-                let line = error.batch_index().unwrap_or_default();
-                self.with_stored_count(with_line(error, lines.get(line)))
-            });
+            let puts =
+                session.put_batch(offers).map_err(|error| self.refused(error.into(), &lines));
             for (put, told) in puts?.into_iter().zip(told) {
-                self.print(put, told, output)?;
+                let (line, warnings) = told;
+                self.print(&PutAnswer::new(put, warnings), line, output)?;
             }
             return ignore_closed_output(output.flush());
         }
-        let mut lines = lines.iter();
         for offer in offers {
-            let put = self.session.put_fact(offer, self.same_fact);
-            let line = lines.next();
-            let put = put.map_err(|error| self.with_stored_count(with_line(error, line)))?;
-            self.print(put, told.next().unwrap_or_default(), output)?;
+            let (line, warnings) = told.next().unwrap_or_default();
+            let put = session.put_fact(offer, self.same_fact);
+            let put = put.map_err(|error| self.with_stored_count(with_line(error.into(), line)))?;
+            self.print(&PutAnswer::new(put, warnings), line, output)?;
             ignore_closed_output(output.flush())?;
         }
         Ok(())
+    }
+
+    /// Has the process that has the store open store a batch.
+    fn send(&mut self, lines: &[u64], offers: &[Offer], output: &mut Output<'_>) -> Result<()> {
+        if self.same_fact == SameFact::Add {
+            let asked = batch_of(offers)?;
+            let puts = self.reach.read("put_batch", &asked);
+            let Stored { results } = puts.map_err(|error| self.refused(error, lines))?;
+            for (at, put) in results.into_iter().enumerate() {
+                self.print(&put, lines.get(at), output)?;
+            }
+            return ignore_closed_output(output.flush());
+        }
+        for (at, offer) in offers.iter().enumerate() {
+            let line = lines.get(at);
+            let mut asked = offered(offer)?;
+            asked.insert("same_fact".to_owned(), json!(same_fact_name(self.same_fact)));
+            let put = self.reach.read("put", &asked);
+            let put = put.map_err(|error| self.with_stored_count(with_line(error, line)))?;
+            self.print(&put, line, output)?;
+            ignore_closed_output(output.flush())?;
+        }
+        Ok(())
+    }
+
+    /// The error of a batch, with the line it is about.
+    fn refused(&self, error: Error, lines: &[u64]) -> Error {
+        let line = error.batch_index().unwrap_or_default();
+        self.with_stored_count(with_line(error, lines.get(line)))
+    }
+
+    /// The present, by the clock of the store where it is open here.
+    fn now(&self) -> EpochMs {
+        self.reach.session().map_or_else(|| SystemClock.now(), |session| session.now())
     }
 
     /// Stores a stream of frames.
@@ -226,17 +267,17 @@ impl Writer {
     /// Prints the result of a put. A closed stdout does not stop the storing.
     fn print(
         &mut self,
-        put: Stored,
-        (line, warnings): (Option<&u64>, Vec<String>),
+        put: &PutAnswer,
+        line: Option<&u64>,
         output: &mut Output<'_>,
     ) -> Result<()> {
         self.stored = self.stored.saturating_add(1);
         ignore_closed_output(if output.is_json() {
-            output.json_line(&PutAnswer::new(put, warnings))
+            output.json_line(put)
         } else {
-            let printed = output.line(&put.address().to_string());
+            let printed = output.line(&put.address.to_string());
             let at = line.map(|line| format!("{}: ", line_label(*line))).unwrap_or_default();
-            write_warnings(&at, &warnings, output);
+            write_warnings(&at, &put.warnings, output);
             printed
         })
     }
@@ -277,22 +318,22 @@ fn parse_grain(json: Vec<u8>, created: Option<EpochMs>) -> Result<Grain> {
 
 /// What follows the brace of a JSON object without `created_at`; `None` for any other text.
 fn undated(json: &str) -> Option<&str> {
-    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(json).ok()?;
+    let fields: Map<String, Value> = serde_json::from_str(json).ok()?;
     let text = json.trim_start().strip_prefix('{')?;
     (!fields.contains_key("created_at")).then_some(text)
 }
 
 /// Stores one grain and prints its address.
-pub(super) fn store_one(session: Session, offer: Offer, output: &mut Output<'_>) -> Result<()> {
+pub(super) fn store_one(reach: Reach, offer: Offer, output: &mut Output<'_>) -> Result<()> {
     let batch = Batch { lines: Vec::new(), bytes: 0, offers: vec![offer] };
-    Writer { session, same_fact: SameFact::Add, stored: 0 }.store(batch, output)
+    Writer { reach, same_fact: SameFact::Add, stored: 0 }.store(batch, output)
 }
 
-/// Converts an error of the store, with the line it is about.
-fn with_line(error: grainstore::Error, line: Option<&u64>) -> Error {
+/// Adds the line that an error is about.
+fn with_line(error: Error, line: Option<&u64>) -> Error {
     match line {
-        Some(line) => Error::from(error).in_context(&line_label(*line)),
-        None => error.into(),
+        Some(line) => error.in_context(&line_label(*line)),
+        None => error,
     }
 }
 

@@ -132,10 +132,10 @@ impl Recall {
             ..Expansion::default()
         });
         let query = query.as_bytes();
-        let conditions = beyond.conditions()?;
-        let question =
-            Question { query, params, format, expansion, conditions, ..Question::default() };
-        let answer = question.ask(&context.session()?)?;
+        // What no grain can hold is refused before the store is opened.
+        beyond.clone().conditions()?;
+        let question = Question { query, params, format, expansion, beyond, ..Question::default() };
+        let answer = context.reach()?.ask(&question)?;
         let show = if self.scores { write_scores } else { show };
         show(&answer, &mut context.output)
     }

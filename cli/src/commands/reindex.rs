@@ -1,11 +1,13 @@
 //! `grain reindex`: rebuilds everything derived.
 
 use clap::Args;
-use grainstore_rpc::{Nothing, reindex};
+use grainstore_rpc::Reindexed;
+use serde_json::json;
 
 use super::wording::Wording;
 use crate::context::Context;
 use crate::error::Result;
+use crate::reach::Reach;
 
 /// Build the indexes and the full text again from the log
 ///
@@ -20,12 +22,15 @@ pub(crate) struct Reindex {
 impl Reindex {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         // Who may not reindex changes nothing by asking.
-        let session = match self.wording.is_empty() || !context.has_powers() {
-            true => context.session()?,
-            false => context.session_as(&self.wording.add_to(context.options()?)?)?,
+        let reach = match self.wording.is_empty() || !context.has_powers() {
+            true => context.reach()?,
+            false => {
+                let options = self.wording.add_to(context.options()?)?;
+                Reach::Here(context.session_as(&options)?)
+            }
         };
         context.note_progress("indexing");
-        let done = reindex(Nothing {}, &session)?;
+        let done: Reindexed = reach.read("reindex", &json!({}))?;
         context
             .output
             .answer(&done, |output| output.line(&format!("indexed {} grains", done.grains)))

@@ -1,7 +1,8 @@
 //! `grain remove-vectors`: removes the vectors of a model that no longer serves.
 
 use clap::Args;
-use grainstore_rpc::{self as operations, remove_vectors};
+use grainstore_rpc::RemovedVectors;
+use serde_json::json;
 
 use crate::context::Context;
 use crate::error::Result;
@@ -15,10 +16,9 @@ pub(crate) struct RemoveVectors {
 
 impl RemoveVectors {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
+        let reach = context.reach()?;
         context.note_progress("removing");
-        let done =
-            remove_vectors(operations::RemoveVectors { model: self.model.clone() }, &session)?;
+        let done: RemovedVectors = reach.read("remove_vectors", &json!({ "model": self.model }))?;
         context.output.answer(&done, |output| {
             output.line(&format!("removed {} vectors of {}", done.removed, self.model))
         })

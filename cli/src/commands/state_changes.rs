@@ -4,16 +4,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use grainstore::Session;
-use grainstore_rpc::{
-    self as operations, Address, Base64, Mark, Nothing, contradict, hold, lift_hold,
-    set_verification,
-};
-use serde_json::json;
+use data_encoding::BASE64;
+use serde_json::{Value, json};
 
-use crate::context::{Context, resolve_address};
+use crate::context::Context;
 use crate::error::Result;
 use crate::input::{MAX_BLOB_BYTES, Source};
+use crate::reach::set;
 
 /// The recorded reason if none is given.
 const DEFAULT_LIFT_REASON: &str = "lifted on the command line, no reason given";
@@ -91,36 +88,30 @@ struct Proof {
 
 impl Contradict {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        mark(context, &self.address, "contradicted", Some(self.proof), |address, cose, session| {
-            contradict(Mark { address, reason: self.reason, cose }, session)
-        })
+        let how = ("contradict", "contradicted", json!({ "reason": self.reason }));
+        mark(context, &self.address, how, Some(self.proof))
     }
 }
 
 impl SetVerification {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let Self { address, status, reason, proof } = self;
-        mark(context, &address, &status.clone(), Some(proof), |address, cose, session| {
-            let set = operations::SetVerification { address, status, reason, cose };
-            set_verification(set, session)
-        })
+        let with = json!({ "status": status, "reason": reason });
+        mark(context, &address, ("set_verification", &status, with), Some(proof))
     }
 }
 
 impl Hold {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        mark(context, self.target.digits(), "held", None, |address, cose, session| {
-            hold(Mark { address, reason: self.reason, cose }, session)
-        })
+        let how = ("hold", "held", json!({ "reason": self.reason }));
+        mark(context, self.target.digits(), how, None)
     }
 }
 
 impl LiftHold {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let digits = self.target.digits();
-        mark(context, digits, "lifted", Some(self.proof), |address, cose, session| {
-            lift_hold(Mark { address, reason: self.reason, cose }, session)
-        })
+        let how = ("lift_hold", "lifted", json!({ "reason": self.reason }));
+        mark(context, self.target.digits(), how, Some(self.proof))
     }
 }
 
@@ -131,19 +122,20 @@ impl Target {
     }
 }
 
-/// Marks the grain that these digits name, and prints its new standing.
+/// Marks the grain that these digits name by a method with these parameters, and prints its new standing.
 fn mark(
     context: &mut Context<'_>,
     digits: &str,
-    standing: &str,
+    (method, standing, mut with): (&str, &str, Value),
     proof: Option<Proof>,
-    operation: impl FnOnce(Address, Option<Base64>, &Session) -> Result<Nothing>,
 ) -> Result<()> {
-    let session = context.session()?;
-    let address = resolve_address(&session, digits)?;
+    let reach = context.reach()?;
+    let address = reach.address(digits)?;
     let source = proof.and_then(|proof| proof.cose).map(Source::File);
     let cose = source.map(|source| source.read(MAX_BLOB_BYTES, &mut context.output)).transpose()?;
-    operation(address.into(), cose.map(Base64), &session)?;
+    set(&mut with, "address", json!(address));
+    set(&mut with, "cose", json!(cose.map(|cose| BASE64.encode(&cose))));
+    reach.call(method, &with)?;
     let answer = json!({ "address": address, "standing": standing });
     context.output.answer(&answer, |output| output.line(&format!("{standing} {address}")))
 }

@@ -1,8 +1,7 @@
 //! `grain stats`: prints figures of the store.
 
 use clap::Args;
-use grainstore_rpc::{self as operations, stats};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::error::Result;
@@ -18,9 +17,8 @@ pub(crate) struct Stats {
 
 impl Stats {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let pages = Some(self.pages);
-        let figures = stats(operations::Stats { pages }, &context.session()?)?;
-        context.output.answer(&figures, |output| write_figures("", &figures, output))
+        let told = context.reach()?.call("stats", &json!({ "pages": self.pages }))?;
+        context.output.answer(&told, |output| write_figures("", &told.read()?, output))
     }
 }
 

@@ -3,13 +3,18 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use grainstore::ExportOptions;
+use grainstore::{ExportOptions, ExportReport};
 use grainstore_rpc::Version;
+use serde::Deserialize;
+use serde_json::json;
 
 use super::erase::no_grain_warning;
 use super::export::{refusal_note, stoppable, written};
+use super::followed::followed_call;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
+use crate::output::Output;
+use crate::reach::{Reach, Told, as_named, file_name};
 
 /// Write everything the store has of a person (--user): every grain, in every version and state
 ///
@@ -36,24 +41,28 @@ impl SubjectReport {
                 "it says whom the report is about",
             ));
         };
-        let session = context.session_about(Some(&user))?;
+        let reach = context.about(Some(&user))?;
         let Some(out) = &self.out else {
-            let grains = session.subject_grains(&user)?;
-            if grains.is_empty() {
-                context.output.note(&no_grain_warning(&user));
-            }
-            for stored in grains {
-                context.output.json_line(&Version::try_from(stored)?)?;
-            }
-            return Ok(());
+            return write_grains(&reach, &user, &mut context.output);
         };
-        let exported = stoppable(|cancel| {
-            let how = ExportOptions { cancel, ..ExportOptions::default() };
-            match self.access_request {
-                true => session.access_request(out, &user, &how),
-                false => session.export_subject(out, &user, &how),
+        let exported = match reach.session() {
+            Some(session) => stoppable(|cancel| {
+                let how = ExportOptions { cancel, ..ExportOptions::default() };
+                match self.access_request {
+                    true => session.access_request(out, &user, &how),
+                    false => session.export_subject(out, &user, &how),
+                }
+            })??,
+            None => {
+                let path = file_name(out)?;
+                let asked =
+                    json!({ "path": path, "subject": user, "access_request": self.access_request });
+                let mut exported: ExportReport =
+                    followed_call(context, &reach, "export", &asked)?.read()?;
+                exported.files.iter_mut().for_each(|file| *file = as_named(out, file));
+                exported
             }
-        })??;
+        };
         if exported.exported == 0 {
             context.output.note(&no_grain_warning(&user));
         }
@@ -66,4 +75,36 @@ impl SubjectReport {
             )
         })
     }
+}
+
+/// A part of the grains that another process tells.
+#[derive(Deserialize)]
+struct Part {
+    versions: Vec<Told>,
+    next_cursor: Option<u64>,
+}
+
+/// Prints the grains of a user, one a line.
+fn write_grains(reach: &Reach, user: &str, output: &mut Output<'_>) -> Result<()> {
+    let Some(session) = reach.session() else {
+        let mut cursor = Some(0);
+        while let Some(from) = cursor {
+            let asked = json!({ "user_id": user, "versions": true, "cursor": from });
+            let part: Part = reach.read("subject_report", &asked)?;
+            if from == 0 && part.versions.is_empty() {
+                output.note(&no_grain_warning(user));
+            }
+            part.versions.iter().try_for_each(|one| output.json_line(one))?;
+            cursor = part.next_cursor;
+        }
+        return Ok(());
+    };
+    let grains = session.subject_grains(user)?;
+    if grains.is_empty() {
+        output.note(&no_grain_warning(user));
+    }
+    for stored in grains {
+        output.json_line(&Version::try_from(stored)?)?;
+    }
+    Ok(())
 }

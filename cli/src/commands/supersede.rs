@@ -2,10 +2,11 @@
 
 use clap::Args;
 use grainstore::{Grain, Offer};
-use grainstore_rpc::supersede_by;
+use grainstore_rpc::{SupersedeAnswer, supersede_by};
+use serde_json::json;
 
-use super::put::{PutFormat, write_warnings};
-use crate::context::{Context, resolve_address};
+use super::put::{PutFormat, offered, write_warnings};
+use crate::context::Context;
 use crate::error::Result;
 use crate::input::{MAX_JSON_BYTES, Source};
 
@@ -27,8 +28,8 @@ pub(crate) struct Supersede {
 
 impl Supersede {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
-        let old = resolve_address(&session, &self.address)?;
+        let reach = context.reach()?;
+        let old = reach.address(&self.address)?;
         let new = match self.format.read(&self.source, &mut context.output)? {
             Some(offer) => offer,
             None => {
@@ -36,7 +37,18 @@ impl Supersede {
                 Offer::Grain(Grain::from_json(&json)?)
             }
         };
-        let done = supersede_by(&session, &old, new, self.justification.as_deref())?;
+        let done = match reach.session() {
+            Some(session) => supersede_by(&session, &old, new, self.justification.as_deref())?,
+            None => {
+                let mut asked = offered(&new)?;
+                asked.insert("old".to_owned(), json!(old));
+                if let Some(why) = self.justification {
+                    asked.insert("justification".to_owned(), json!(why));
+                }
+                let done: SupersedeAnswer = reach.read("supersede", &asked)?;
+                SupersedeAnswer { superseded: Some(old), ..done }
+            }
+        };
         context.output.answer(&done, |output| {
             output.line(&done.address.to_string())?;
             write_warnings("", &done.warnings, output);

@@ -1,8 +1,11 @@
 //! `grain verify`: checks that the store holds what it acknowledged.
 
+use std::time::Duration;
+
 use clap::Args;
-use grainstore::{Checkpoint, ErasureCertificate};
+use grainstore::{Checkpoint, ErasureCertificate, Session, VerifyReport};
 use grainstore_rpc::{compared, expect_signer, withhold_problems};
+use serde_json::json;
 
 use crate::context::{Context, opening_error};
 use crate::error::{Code, Error, Result};
@@ -42,27 +45,10 @@ pub(crate) struct Verify {
 impl Verify {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         context.note_progress("verifying");
-        let (path, options) = (&context.globals.store, context.options()?);
-        let mut found = grainstore::verify(path, &options, self.full).map_err(opening_error)?;
-        if let Some(source) = &self.checkpoint {
-            let checkpoint = read_checkpoint(source, &mut context.output)?;
-            expect_signer(&checkpoint, self.signer.as_deref())?;
-            found = compared(found, &context.open(false)?, Some(&checkpoint), &[])?;
-            let (entries, signer) = (checkpoint.entries(), checkpoint.signer());
-            let made = format_time(checkpoint.time());
-            context.output.note(&format!(
-                "compared with a checkpoint of {entries} entries, made {made}, signed by {signer}"
-            ));
-        }
-        if !self.certificates.is_empty() {
-            let certificates = certificates(&self.certificates, &mut context.output)?;
-            found = compared(found, &context.open(false)?, None, &certificates)?;
-            let count = certificates.len();
-            context.output.note(&format!("looked for what {count} certificates say was erased"));
-        }
-        if !context.has_powers() {
-            withhold_problems(&mut found);
-        }
+        let found = match self.found(context) {
+            Err(error) if error.is_busy() && !context.globals.exclusive => self.relayed(context)?,
+            found => found?,
+        };
         if context.output.is_json() {
             context.output.json_line(&found)?;
         } else {
@@ -94,6 +80,77 @@ impl Verify {
                     rebuilds it, else restore a backup";
         Err(Error::new(Code::Integrity, message, hint))
     }
+}
+
+impl Verify {
+    /// Checks the store in this process. It is not opened for that, so that it may be damaged.
+    fn found(&self, context: &mut Context<'_>) -> Result<VerifyReport> {
+        let (path, mut options) = (&context.globals.store, context.options()?);
+        if !context.globals.exclusive {
+            // A process that has it open is asked at once.
+            options = options.wait(Duration::ZERO);
+        }
+        let mut found = grainstore::verify(path, &options, self.full).map_err(opening_error)?;
+        if let Some(source) = &self.checkpoint {
+            let checkpoint = read_checkpoint(source, &mut context.output)?;
+            expect_signer(&checkpoint, self.signer.as_deref())?;
+            let here = |session: &Session| {
+                compared(found.clone(), session.store(), Some(&checkpoint), &[])
+            };
+            let reach = context.reach()?;
+            found = reach.here_or(here, "verify", || {
+                Ok(json!({ "full": self.full, "checkpoint": checkpoint }))
+            })?;
+            note_checkpoint(&checkpoint, &mut context.output);
+        }
+        if !self.certificates.is_empty() {
+            let certificates = certificates(&self.certificates, &mut context.output)?;
+            let here =
+                |session: &Session| compared(found.clone(), session.store(), None, &certificates);
+            let reach = context.reach()?;
+            found = reach.here_or(here, "verify", || {
+                Ok(json!({ "full": self.full, "certificates": certificates }))
+            })?;
+            note_certificates(certificates.len(), &mut context.output);
+        }
+        if !context.has_powers() {
+            withhold_problems(&mut found);
+        }
+        Ok(found)
+    }
+
+    /// Has the process that has the store open check it.
+    fn relayed(&self, context: &mut Context<'_>) -> Result<VerifyReport> {
+        let reach = context.reach()?;
+        let source = self.checkpoint.as_ref();
+        let checkpoint = source.map(|source| read_checkpoint(source, &mut context.output));
+        let checkpoint = checkpoint.transpose()?;
+        let certificates = certificates(&self.certificates, &mut context.output)?;
+        let asked = json!({
+            "full": self.full, "checkpoint": checkpoint, "signer": self.signer,
+            "certificates": certificates,
+        });
+        let found = reach.read("verify", &asked)?;
+        if let Some(checkpoint) = &checkpoint {
+            note_checkpoint(checkpoint, &mut context.output);
+        }
+        if !certificates.is_empty() {
+            note_certificates(certificates.len(), &mut context.output);
+        }
+        Ok(found)
+    }
+}
+
+fn note_checkpoint(checkpoint: &Checkpoint, output: &mut Output<'_>) {
+    let (entries, signer) = (checkpoint.entries(), checkpoint.signer());
+    let made = format_time(checkpoint.time());
+    output.note(&format!(
+        "compared with a checkpoint of {entries} entries, made {made}, signed by {signer}"
+    ));
+}
+
+fn note_certificates(count: usize, output: &mut Output<'_>) {
+    output.note(&format!("looked for what {count} certificates say was erased"));
 }
 
 /// Certificates of erasures, each alone or in what `erase --json` has printed.

@@ -1,7 +1,10 @@
 //! `grain check-view` and `grain restore-view`: what a disclosed view says, against its original.
 
 use clap::{Args, ValueEnum};
-use grainstore_rpc::GivenView;
+use data_encoding::BASE64;
+use grainstore::Session;
+use grainstore_rpc::{FORMAT_VERSION, GivenView};
+use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::error::Result;
@@ -31,12 +34,17 @@ pub(crate) struct CheckView {
 impl CheckView {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let output = &mut context.output;
-        let view = GivenView::of(self.view.read(MAX_BYTES, output)?)?;
+        let given = self.view.read(MAX_BYTES, output)?;
+        let view = GivenView::of(given.clone())?;
         let original = self.original.map(|file| file.read(MAX_BYTES, output)).transpose()?;
         let revealed = self.revealed.map(|file| file.read_text(MAX_JSON_BYTES, output));
         let revealed = revealed.transpose()?;
         let checked = match (&original, &revealed) {
-            (None, None) => view.check_stored(&context.session()?)?,
+            (None, None) => {
+                let reach = context.reach()?;
+                let here = |session: &Session| view.check_stored(session);
+                reach.here_or(here, "check_view", || view_params(&given))?
+            }
             _ => view.check(original.as_deref(), revealed.as_deref())?,
         };
         context.output.answer(&checked, |output| {
@@ -49,6 +57,14 @@ impl CheckView {
             Ok(())
         })
     }
+}
+
+/// The parameters that give a view to another process: a blob, or JSON.
+fn view_params(given: &[u8]) -> Result<Value> {
+    if given.first() == Some(&FORMAT_VERSION) {
+        return Ok(json!({ "view_blob": BASE64.encode(given) }));
+    }
+    Ok(json!({ "view": serde_json::from_slice::<Value>(given)? }))
 }
 
 /// Rebuild the grain a view is of from the values that the view hides, all of them; needs no store

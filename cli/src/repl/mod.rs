@@ -27,7 +27,6 @@ use std::io;
 
 use clap::Args;
 use grainstore::EpochMs;
-use grainstore::Session;
 use grainstore::cal::Format;
 use grainstore_rpc::{Line, read_line};
 use rustyline::error::ReadlineError;
@@ -39,6 +38,7 @@ use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::interrupt::Interrupt;
 use crate::names::{FORMATS, named};
+use crate::reach::Reach;
 use crate::text::parse_time;
 use dot::Mode;
 use editor::{Help, editor};
@@ -93,7 +93,7 @@ impl Repl {
         };
         let prompt = Prompt {
             globals: context.globals.clone(),
-            session: opened.session.clone(),
+            reach: opened.reach.clone(),
             settings: Settings {
                 mode,
                 timer: false,
@@ -103,21 +103,20 @@ impl Repl {
                 now: self.now,
             },
             screen: Screen::new(interactive, colours),
-            history: Kept::of_store(opened.session.store().is_encrypted(), !self.no_history),
+            history: Kept::of_store(opened.is_encrypted(context), !self.no_history),
             depth: 0,
         };
         if !interactive {
             return run_piped(prompt);
         }
         welcome::greet(&opened, &prompt);
-        run_interactive(prompt, &opened.session)
+        run_interactive(prompt, &opened.reach)
     }
 }
 
 /// Runs the prompt on a terminal until the user leaves.
-fn run_interactive(mut prompt: Prompt, session: &Session) -> Result<()> {
-    let help =
-        Help { held: Newest::of(session), bound: Vec::new(), colours: prompt.screen.colours };
+fn run_interactive(mut prompt: Prompt, reach: &Reach) -> Result<()> {
+    let help = Help { held: Newest::of(reach), bound: Vec::new(), colours: prompt.screen.colours };
     let mut editor = editor(help)?;
     // The line editor installs its SIGINT handler when it is created, and needs it only while a line is
     // edited.

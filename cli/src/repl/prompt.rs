@@ -5,9 +5,9 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
+use grainstore::EpochMs;
 use grainstore::cal::Format;
 use grainstore::cal::{Answer, BatchSlot, Response, SyntaxKind, scan};
-use grainstore::{EpochMs, Session};
 use grainstore_rpc::Question;
 use serde_json::Value;
 
@@ -24,6 +24,7 @@ use crate::error::{Code, Error, Result};
 use crate::globals::Globals;
 use crate::input::Source;
 use crate::output::Output;
+use crate::reach::{Answered, Reach};
 use crate::statement::{
     beside, failed, note_hidden_parts, note_truncation, show, write_answer_text,
 };
@@ -56,7 +57,7 @@ pub(crate) enum Flow {
 /// A session with its settings and its screen.
 pub(crate) struct Prompt {
     pub(crate) globals: Globals,
-    pub(crate) session: Session,
+    pub(crate) reach: Reach,
     pub(crate) settings: Settings,
     pub(crate) screen: Screen,
     pub(crate) history: Kept,
@@ -83,11 +84,11 @@ impl Prompt {
             self.explain(text);
         }
         let started = Instant::now();
-        let response = self.ask(text)?;
+        let answered = self.ask(text)?;
         let took = started.elapsed();
-        self.answer(&response)?;
+        self.answer(&answered)?;
         if self.settings.timer {
-            self.screen.tell(&format!("{}\n", timing_note(&response, took)));
+            self.screen.tell(&format!("{}\n", timing_note(&answered.response, took)));
         }
         Ok(())
     }
@@ -100,7 +101,7 @@ impl Prompt {
         }
     }
 
-    fn ask(&self, text: &[u8]) -> Result<Response> {
+    fn ask(&self, text: &[u8]) -> Result<Answered> {
         let names = String::from_utf8_lossy(text);
         let pieces = scan(&names);
         let told = |word: &str| {
@@ -135,18 +136,19 @@ impl Prompt {
             ..Question::default()
         };
         let answer =
-            self.screen.interrupt.run_cancellable(|cancel| question(cancel).ask(&self.session));
+            self.screen.interrupt.run_cancellable(|cancel| self.reach.ask(&question(cancel)));
         answer
             .map_err(|error| error.with_hint_for(READ_ONLY_CODE, "start the prompt with --evolve"))
     }
 
     /// Shows an answer in the mode of the settings.
-    fn answer(&mut self, response: &Response) -> Result<()> {
+    fn answer(&mut self, answered: &Answered) -> Result<()> {
+        let response = &answered.response;
         let width = self.screen.width();
         let tables = self.settings.mode == Mode::Table;
         self.write_output(|output| {
             if output.is_json() || !tables {
-                return show(response, output);
+                return show(answered, output);
             }
             beside(response, output);
             note_hidden_parts(&response.answer, true, output);
@@ -229,10 +231,10 @@ impl Prompt {
 
     /// Runs a command of `grain` on the session of the prompt.
     fn run_command(&mut self, run: impl FnOnce(&mut Context<'_>) -> Result<()>) -> Result<()> {
-        let (session, globals) = (self.session.clone(), self.globals.clone());
+        let (reach, globals) = (self.reach.clone(), self.globals.clone());
         let (mut out, mut notes) = (Vec::new(), Vec::new());
         let output = Output::new(&mut out, &mut notes, globals.json);
-        let done = run(&mut Context::for_session(&session, globals, output));
+        let done = run(&mut Context::for_prompt(&reach, globals, output));
         self.screen.show(&out)?;
         self.screen.tell(&String::from_utf8_lossy(&notes));
         done

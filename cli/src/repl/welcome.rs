@@ -2,7 +2,8 @@
 
 use std::io::{self, BufRead, Write};
 
-use grainstore::Session;
+use serde::Deserialize;
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::complete::Held;
@@ -12,6 +13,7 @@ use super::store_values::Newest;
 use crate::commands::demo::create_week;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
+use crate::reach::Reach;
 use crate::text::escape_line;
 
 /// The statement to try in the demo.
@@ -22,10 +24,34 @@ const EMPTY_STORE_EXAMPLE: &str = r#"ADD belief SET subject = "alice" SET relati
 
 /// An open store.
 pub(crate) struct Opened {
-    pub(crate) session: Session,
+    pub(crate) reach: Reach,
     name: String,
     /// The temporary directory of the demo, deleted with the prompt.
     demo_dir: Option<TempDir>,
+}
+
+/// What is wanted of the figures of a store.
+#[derive(Deserialize)]
+struct Figures {
+    grains: u64,
+}
+
+impl Opened {
+    /// Whether it is encrypted. One of another process is where a key was given, which that process has checked.
+    pub(crate) fn is_encrypted(&self, context: &Context<'_>) -> bool {
+        match self.reach.session() {
+            Some(session) => session.store().is_encrypted(),
+            None => context.globals.key_file.is_some(),
+        }
+    }
+
+    /// Number of grains; `None` if another process has the store open, and does not tell this session.
+    fn grains(&self) -> Option<u64> {
+        match self.reach.session() {
+            Some(session) => session.store().stats().ok().map(|stats| stats.grains),
+            None => self.reach.read("stats", &json!({})).ok().map(|of: Figures| of.grains),
+        }
+    }
 }
 
 /// Opens the store of the options, or the demo. On a terminal, the user is asked what to do if there is no
@@ -34,8 +60,8 @@ pub(crate) fn open(context: &Context<'_>, demo: bool, interactive: bool) -> Resu
     if demo {
         return open_week();
     }
-    match context.session() {
-        Ok(session) => Ok(named(context, session)),
+    match context.reach() {
+        Ok(reach) => Ok(named(context, reach)),
         Err(error) if interactive && error.has_code(Code::NotFound) => {
             ask_for_store(context, error)
         }
@@ -49,11 +75,12 @@ fn open_week() -> Result<Opened> {
         Error::new(Code::Io, message, "set TMPDIR")
     })?;
     let session = create_week(week.path())?;
-    Ok(Opened { session, name: "the week of the demo".to_owned(), demo_dir: Some(week) })
+    let reach = Reach::Here(session);
+    Ok(Opened { reach, name: "the week of the demo".to_owned(), demo_dir: Some(week) })
 }
 
-fn named(context: &Context<'_>, session: Session) -> Opened {
-    Opened { session, name: context.globals.store.display().to_string(), demo_dir: None }
+fn named(context: &Context<'_>, reach: Reach) -> Opened {
+    Opened { reach, name: context.globals.store.display().to_string(), demo_dir: None }
 }
 
 /// Asks what to do if there is no store.
@@ -69,7 +96,7 @@ fn ask_for_store(context: &Context<'_>, missing: Error) -> Result<Opened> {
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     match answer.trim().to_ascii_lowercase().as_str() {
-        "c" | "create" => Ok(named(context, context.session_on(&context.open(true)?))),
+        "c" | "create" => Ok(named(context, Reach::Shared(context.client(true)?))),
         "d" | "demo" => open_week(),
         _ => Err(missing),
     }
@@ -77,11 +104,10 @@ fn ask_for_store(context: &Context<'_>, missing: Error) -> Result<Opened> {
 
 /// Prints the greeting: the store, and a statement to try.
 pub(crate) fn greet(opened: &Opened, prompt: &Prompt) {
-    let grains = opened.session.store().stats().map_or(0, |stats| stats.grains);
-    let mut told =
-        format!("grain {}, {}: {grains} grains\n", env!("CARGO_PKG_VERSION"), opened.name);
+    let grains = opened.grains().map_or_else(String::new, |grains| format!(": {grains} grains"));
+    let mut told = format!("grain {}, {}{grains}\n", env!("CARGO_PKG_VERSION"), opened.name);
     told.push_str("A statement ends with ;  Tab completes, .help helps, Ctrl-D leaves.\n");
-    let subjects = Newest::of(&opened.session).subjects();
+    let subjects = Newest::of(&opened.reach).subjects();
     let is_plain =
         |subject: &&String| escape_line(subject) == **subject && !subject.contains(['"', '\\']);
     let tried = match subjects.iter().find(is_plain) {

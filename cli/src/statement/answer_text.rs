@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use grainstore::cal::{
     AccessPlan, Answer, BatchSlot, FieldChange, GroupCount, PlanReport, RecallAnswer, RecallReport,
-    Response, TemplateOwner,
+    TemplateOwner,
 };
 use grainstore::format::{REVIEW_FLAG, Value};
 
@@ -13,19 +13,24 @@ use super::describe;
 use super::notes::{beside, note_hidden_parts};
 use crate::error::Result;
 use crate::output::Output;
+use crate::reach::Answered;
 use crate::told::{content_line, version_line};
 
 /// Suffix of a value that only grains awaiting their review have.
 pub(crate) const UNREVIEWED_SUFFIX: &str = "  (requires_human_review)";
 
 /// Prints an answer: the envelope with --json; otherwise its text, if it has one.
-pub(crate) fn show(response: &Response, output: &mut Output<'_>) -> Result<()> {
+pub(crate) fn show(answered: &Answered, output: &mut Output<'_>) -> Result<()> {
     if output.is_json() {
-        return output.json_line(response);
+        return output.json_line(answered);
     }
+    let response = &answered.response;
     beside(response, output);
     if is_unformatted(&response.answer) {
-        return output.document(response);
+        return match answered.told() {
+            Some(told) => output.told_document(told),
+            None => output.document(response),
+        };
     }
     note_hidden_parts(&response.answer, false, output);
     write_answer_text(&response.answer, output)
@@ -33,10 +38,11 @@ pub(crate) fn show(response: &Response, output: &mut Output<'_>) -> Result<()> {
 
 /// Prints one line for each grain of an answer: the score, the address, and the content of the grain. Other
 /// answers, and all with --json, are printed like [`show`] does.
-pub(crate) fn write_scores(response: &Response, output: &mut Output<'_>) -> Result<()> {
-    let Answer::Grains(grains) = &response.answer else { return show(response, output) };
+pub(crate) fn write_scores(answered: &Answered, output: &mut Output<'_>) -> Result<()> {
+    let response = &answered.response;
+    let Answer::Grains(grains) = &response.answer else { return show(answered, output) };
     if output.is_json() {
-        return show(response, output);
+        return show(answered, output);
     }
     beside(response, output);
     for row in &grains.results {

@@ -80,6 +80,9 @@ mod search;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod shared;
+#[cfg(test)]
 mod signed;
 #[cfg(test)]
 mod stream;

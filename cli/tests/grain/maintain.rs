@@ -124,7 +124,7 @@ fn doctor_tells_a_healthy_store_from_none_and_from_a_busy_one() {
     assert!(!place.path().join("elsewhere").exists());
     let mut rpc = place.rpc();
     rpc.result("open", &json!({ "path": STORE }));
-    let busy = place.grain(&["doctor", "--wait-ms", "0"]);
+    let busy = place.grain(&["--exclusive", "doctor", "--wait-ms", "0"]);
     assert_eq!((busy.code, busy.error_code().as_str()), (3, "ERR_BUSY"));
     assert!(busy.text().contains("BAD  lock"));
 }

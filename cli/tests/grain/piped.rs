@@ -129,14 +129,15 @@ fn the_exit_code_is_that_of_the_first_that_was_refused() {
 }
 
 #[test]
-fn a_store_that_is_open_elsewhere_is_busy() {
+fn a_store_that_is_open_elsewhere_is_shared_or_busy() {
     let place = place();
     let mut other = place.start(&["repl"]);
     other.stdin.as_mut().unwrap().write_all(b"RECALL | COUNT;\n").unwrap();
     let mut one = [0; 1];
     other.stdout.as_mut().unwrap().read_exact(&mut one).unwrap();
     assert_eq!(one, *b"3", "an answer comes before the end of the input");
-    let run = place.feed(&["repl", "--wait-ms", "50"], "RECALL;");
+    assert_eq!(place.feed(&["repl"], "RECALL | COUNT;").done().line(), "3");
+    let run = place.feed(&["repl", "--exclusive", "--wait-ms", "50"], "RECALL;");
     assert_eq!((run.code, run.error_code().as_str()), (3, "ERR_BUSY"));
     drop(other.stdin.take());
     assert!(other.wait().unwrap().success());

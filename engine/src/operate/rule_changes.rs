@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use redb::ReadableDatabase;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::layout;
@@ -19,7 +19,7 @@ use crate::write::plan::Principal;
 use crate::write::writer::Writer;
 
 /// The outcome of [`Session::change_rules`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RuleChangeReport {
     /// True if the rules differ now.

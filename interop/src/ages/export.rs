@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use data_encoding::HEXLOWER;
 use grainstore::limits::MAX_AUDIT_ENTRIES;
 use grainstore::{EpochMs, Power, Session, SessionOptions, TransferKind, TransferSummary};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -44,7 +44,7 @@ pub struct ExportOptions {
 }
 
 /// What [`export`] wrote.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ExportReport {
     /// The tenant in all packs.
@@ -54,7 +54,7 @@ pub struct ExportReport {
 }
 
 /// A pack that [`export`] wrote.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ExportedPack {
     /// The file.

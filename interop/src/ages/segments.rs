@@ -5,7 +5,7 @@
 
 use grainstore::limits::MAX_SEGMENT_ENTRIES;
 use grainstore::{AuditEntry, EpochMs, Power, Session};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::Monitor;
@@ -16,7 +16,7 @@ use crate::uuid;
 const PAGE: usize = 500;
 
 /// A segment of the audit log: [`segments`] lists them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Segment {
     /// Its place, from 0.

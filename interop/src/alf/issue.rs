@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Most issues that a report lists of each kind; further ones are counted.
 pub const MAX_ISSUES: usize = 1_000;
 
 /// Something that is wrong with an archive, or not known: in the reports of [`validate`](super::validate) and
 /// [`import`](super::import).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Issue {
     /// The entry of the archive, the line of it, and the member: `identity.json/structured/role`.

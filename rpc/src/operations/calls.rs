@@ -8,12 +8,13 @@ use grainstore::{CalSwitch, CapabilityToken, PrepareOptions, PreparedQuery, Sess
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::query::Expand;
 use super::stream::Events;
 use crate::arguments::{MAX_NAMES, epoch_ms};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
-use crate::json::{Few, Pairs};
-use crate::question::Question;
+use crate::json::{Few, Formed, Pairs};
+use crate::question::{BeyondCal, Question};
 
 /// Runs a statement.
 #[derive(Debug, Deserialize)]
@@ -27,6 +28,9 @@ pub(crate) struct Cal {
     format: Option<Format>,
     #[serde(default)]
     auto_toon: bool,
+    expand: Option<Formed<Expand>>,
+    #[serde(rename = "where")]
+    beyond: Option<Formed<BeyondCal>>,
     tier: Option<u8>,
     namespace: Option<String>,
     user_id: Option<String>,
@@ -41,6 +45,8 @@ pub(crate) fn cal(given: Cal, session: &Session, events: &mut Events<'_>) -> Res
         format: given.format,
         evolve: tier(given.tier)? == Tier::Evolve,
         auto_toon: given.auto_toon,
+        expansion: given.expand.map(|Formed(expand)| expand.expansion()).transpose()?,
+        beyond: given.beyond.map(|Formed(beyond)| beyond).unwrap_or_default(),
         now: epoch_ms(given.now),
         cancel: events.cancel(),
         ..Question::default()
@@ -188,7 +194,7 @@ pub struct Switch {
 }
 
 /// The setting of CAL, the answer of [`cal_switch`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Switched {
     /// How far it runs.
     pub cal: CalSwitch,

@@ -2,13 +2,14 @@
 
 use grainstore::limits::MAX_BATCH;
 use grainstore::{EraseOptions, ErasureCertificate, Session, SubjectReport as Report, SweepReport};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::answer::List;
 use crate::arguments::Nothing;
 use crate::error::{Error, Result};
 use crate::json::{Address, Few};
-use crate::shape::erased;
+use crate::shape::{Version, erased};
 
 /// Erases a grain, or once more what certificates name.
 #[derive(Debug, Deserialize)]
@@ -72,8 +73,35 @@ pub(crate) fn sweep(_: Nothing, session: &Session) -> Result<SweepReport> {
 #[serde(deny_unknown_fields)]
 pub(crate) struct SubjectReport {
     user_id: String,
+    /// Answers the grains themselves, a part of them at a time.
+    #[serde(default)]
+    versions: bool,
+    /// The number of grains to leave out.
+    #[serde(default)]
+    cursor: usize,
 }
 
-pub(crate) fn subject_report(given: SubjectReport, session: &Session) -> Result<Report> {
-    Ok(session.subject_report(&given.user_id)?)
+/// The answer of a report.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Reported {
+    Addresses(Report),
+    Versions { versions: List, next_cursor: Option<u64> },
+}
+
+pub(crate) fn subject_report(given: SubjectReport, session: &Session) -> Result<Reported> {
+    if !given.versions {
+        return Ok(Reported::Addresses(session.subject_report(&given.user_id)?));
+    }
+    let (mut versions, mut next_cursor) = (List::default(), given.cursor);
+    let all = session.subject_grains(&given.user_id)?;
+    let count = all.len();
+    for stored in all.into_iter().skip(given.cursor) {
+        if !versions.try_push(&Version::try_from(stored)?)? {
+            break;
+        }
+        next_cursor = next_cursor.saturating_add(1);
+    }
+    let next_cursor = (next_cursor < count).then_some(next_cursor as u64);
+    Ok(Reported::Versions { versions, next_cursor })
 }

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
+use grainstore::cal::CancelHandle;
 use grainstore_interop::Monitor;
 
 use super::stream::Events;
@@ -17,6 +18,17 @@ pub(super) fn followed<T>(
     is_told: bool,
     run: impl FnOnce(&Monitor<'_>) -> grainstore_interop::Result<T>,
 ) -> Result<T> {
+    monitored(events, is_told, |progress, cancel| {
+        Ok(run(&Monitor { progress: Some(progress), cancel })?)
+    })
+}
+
+/// Runs work that is told what follows it: who hears of its progress, and what cancels it.
+pub(super) fn monitored<T>(
+    events: &mut Events<'_>,
+    is_told: bool,
+    run: impl FnOnce(&dyn Fn(u64, u64), CancelHandle) -> Result<T>,
+) -> Result<T> {
     let cancel = events.begin_work();
     let (events, last) = (RefCell::new(events), Cell::new(None::<Instant>));
     let progress = |done, of| {
@@ -26,6 +38,5 @@ pub(super) fn followed<T>(
         }
         events.borrow_mut().tell_progress(is_told && is_due, done, of);
     };
-    let progress: &dyn Fn(u64, u64) = &progress;
-    Ok(run(&Monitor { progress: Some(progress), cancel })?)
+    run(&progress, cancel)
 }

@@ -155,7 +155,7 @@ pub fn stats(given: Stats, session: &Session) -> Result<Value> {
 }
 
 /// The outcome of [`reindex`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Reindexed {
     /// Number of indexed grains.
     pub grains: u64,
@@ -205,7 +205,7 @@ pub struct RemoveVectors {
 }
 
 /// The outcome of [`remove_vectors`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct RemovedVectors {
     /// Number of vectors that were removed.
     pub removed: u64,

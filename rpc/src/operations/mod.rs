@@ -22,6 +22,7 @@ pub(crate) mod policy;
 pub(crate) mod portable;
 pub(crate) mod query;
 pub(crate) mod reads;
+pub(crate) mod rotation;
 pub(crate) mod saga;
 pub(crate) mod saga_consent;
 pub(crate) mod saga_vault;

@@ -104,7 +104,7 @@ impl Form for Vector {
 /// The member `expand`: expansion by links from the best answers.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Expand {
+pub(super) struct Expand {
     hops: Option<usize>,
     seeds: Option<usize>,
     links: Option<Few<String, MAX_LINKS>>,
@@ -184,7 +184,7 @@ pub(crate) fn query(given: QueryGrains<'_>, session: &Session) -> Result<Envelop
 
 impl Expand {
     /// Returns the expansion, with defaults for missing members.
-    fn expansion(self) -> Result<Expansion> {
+    pub(super) fn expansion(self) -> Result<Expansion> {
         let usual = Expansion::default();
         let links = self.links.map(|names| names.all("links")).transpose()?;
         let links = links.map(|names| names.iter().map(|name| parse_link_kind(name)).collect());

@@ -1,4 +1,4 @@
-//! Operations that read: `get`, `get_batch`, `exists`, `history`, `audit`.
+//! Operations that read: `resolve`, `get`, `get_batch`, `exists`, `history`, `audit`.
 
 use grainstore::limits::{MAX_AUDIT_ENTRIES, MAX_BATCH};
 use grainstore::{AuditEntry, ContentAddress, Session, StoredGrain};
@@ -13,6 +13,26 @@ use crate::shape::{AuditAnswer, StoredAnswer, Version};
 
 /// Default number of entries of `audit`.
 const DEFAULT_LIMIT: usize = 50;
+
+/// Most addresses that `resolve` answers.
+const MAX_RESOLVED: usize = 1_000;
+
+/// Finds the addresses that begin with some digits.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Resolve {
+    prefix: String,
+    limit: Option<usize>,
+}
+
+pub(crate) fn resolve(given: Resolve, session: &Session) -> Result<Value> {
+    let limit = given.limit.unwrap_or(2);
+    if limit > MAX_RESOLVED {
+        let message = format!("at most {MAX_RESOLVED} addresses");
+        return Err(Error::new(Code::Limit, message, "give more digits"));
+    }
+    Ok(json!({ "addresses": session.resolve(&given.prefix, limit)? }))
+}
 
 /// Reads a grain.
 #[derive(Debug, Deserialize)]
@@ -110,7 +130,13 @@ impl History {
     }
 }
 
-pub(crate) fn history(given: History, session: &Session) -> Result<Value> {
+/// The answer of `history`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Versions {
+    versions: List,
+}
+
+pub(crate) fn history(given: History, session: &Session) -> Result<Versions> {
     let mut cursor = given.cursor.unwrap_or_default();
     let limit = given.limit.unwrap_or(usize::MAX);
     let mut versions = List::default();
@@ -119,7 +145,7 @@ pub(crate) fn history(given: History, session: &Session) -> Result<Value> {
         versions.push(&version).map_err(|error| error.go_on_from(cursor as u64))?;
         cursor = cursor.saturating_add(1);
     }
-    Ok(json!({ "versions": versions }))
+    Ok(Versions { versions })
 }
 
 /// Reads a page of the audit log, or of the read log.
@@ -170,7 +196,14 @@ impl Audit {
     }
 }
 
-pub(crate) fn audit(given: Audit, session: &Session) -> Result<Value> {
+/// The answer of `audit`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Entries {
+    entries: List,
+    head: Option<Head>,
+}
+
+pub(crate) fn audit(given: Audit, session: &Session) -> Result<Entries> {
     if given.limit.is_some_and(|limit| limit > MAX_AUDIT_ENTRIES) {
         let message = format!("at most {MAX_AUDIT_ENTRIES} entries at a time");
         return Err(Error::new(Code::Limit, message, "go on with after"));
@@ -183,7 +216,7 @@ pub(crate) fn audit(given: Audit, session: &Session) -> Result<Value> {
     // An empty read log has no entry to name.
     let head = head.filter(|(count, _)| *count > 0);
     let head = head.map(|(count, hash)| Head { sequence: count.saturating_sub(1), hash });
-    Ok(json!({ "entries": entries, "head": head }))
+    Ok(Entries { entries, head })
 }
 
 /// Serialises entries. If they do not fit, the error says to continue after the last that did, or after the

@@ -6,9 +6,7 @@ use grainstore_interop::saga::{
     VaultKey, store_vault, stored_vault, vault_of,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
-use zeroize::Zeroizing;
 
 use super::saga::Key;
 use crate::error::{Error, Result};
@@ -67,7 +65,7 @@ pub(crate) struct VaultAnswer {
     added: Option<String>,
     /// The fields of an item that was opened.
     #[serde(skip_serializing_if = "Option::is_none")]
-    fields: Option<Value>,
+    fields: Option<Box<RawValue>>,
     /// Who can open an item no longer, since their key was not there to encrypt with.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lost: Vec<LostWrap>,
@@ -108,8 +106,7 @@ fn act(
         }
         Action::Open { item } => {
             let secrets = vault.open(&vault.id_of(&item)?, key)?;
-            let text = Zeroizing::new(secrets.as_json().to_owned());
-            let fields = serde_json::from_str(&text);
+            let fields = RawValue::from_string(secrets.as_json().to_owned());
             answer.fields = Some(fields.map_err(|_| Error::arguments("the fields are no JSON"))?);
         }
         Action::Remove { item } => vault.remove(&item, now)?,

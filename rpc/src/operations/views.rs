@@ -73,7 +73,7 @@ pub(crate) fn restore_view(given: RestoreView<'_>, _: &mut Host) -> Result<Resto
 pub struct GivenView(Grain);
 
 /// The answer of a check that a view has passed ([`GivenView::check`]; [`GivenView`] shows it).
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct CheckedView {
     /// The grain it is a view of, as the view says.
     pub original: ContentAddress,
@@ -83,7 +83,7 @@ pub struct CheckedView {
     /// The fields the view hides.
     pub hidden: Vec<String>,
     /// Of those the fields whose values were revealed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revealed: Vec<String>,
 }
 

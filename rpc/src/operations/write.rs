@@ -16,7 +16,7 @@ use crate::answer::List;
 use crate::arguments::{Nothing, offer};
 use crate::error::{Code, Error, Result};
 use crate::json::{Address, Base64, Few};
-use crate::shape::{PutAnswer, SupersedeAnswer};
+use crate::shape::{FORMAT_VERSION, PutAnswer, SupersedeAnswer};
 
 /// Most grains of one batch: the answer to more would exceed its limit after they are stored.
 const MAX_BATCH_GRAINS: usize = 75_000;
@@ -81,6 +81,8 @@ pub(crate) struct PutBatch<'p> {
     grains: Option<Few<&'p RawValue, MAX_ITEMS>>,
     blobs: Option<Few<Base64, MAX_ITEMS>>,
     cose: Option<Few<Base64, MAX_ITEMS>>,
+    /// Blobs and signed grains, as `read_frames` answers them.
+    entries: Option<Few<Base64, MAX_ITEMS>>,
     #[serde(default)]
     vectors: Few<Vectors, MAX_ITEMS>,
     sensitivity: Option<Sensitive>,
@@ -92,17 +94,26 @@ pub(crate) fn put_batch(given: PutBatch<'_>, session: &Session) -> Result<Value>
     if given.sensitivity.is_some() && given.grains.is_none() {
         return Err(Error::arguments(SENSITIVITY_OF_BYTES));
     }
-    let offers = match (given.grains, given.blobs, given.cose) {
-        (Some(grains), None, None) => convert_grains(grains.all("grains")?, |grain| {
+    let offers = match (given.grains, given.blobs, given.cose, given.entries) {
+        (Some(grains), None, None, None) => convert_grains(grains.all("grains")?, |grain| {
             as_sensitive(Grain::from_json(grain.get())?.into(), given.sensitivity)
         })?,
-        (None, Some(blobs), None) => {
+        (None, Some(blobs), None, None) => {
             convert_grains(blobs.all("blobs")?, |Base64(blob)| Ok(Offer::Blob(blob)))?
         }
-        (None, None, Some(cose)) => {
+        (None, None, Some(cose), None) => {
             convert_grains(cose.all("cose")?, |Base64(cose)| Ok(Offer::Signed(cose)))?
         }
-        _ => return Err(Error::arguments("give exactly one of grains, blobs and cose")),
+        (None, None, None, Some(entries)) => {
+            convert_grains(entries.all("entries")?, |Base64(entry)| {
+                // No envelope begins with the version byte of a blob.
+                Ok(match entry.first() {
+                    Some(&FORMAT_VERSION) => Offer::Blob(entry),
+                    _ => Offer::Signed(entry),
+                })
+            })?
+        }
+        _ => return Err(Error::arguments("give exactly one of grains, blobs, cose and entries")),
     };
     let offers = with_vectors(offers, vectors)?;
     let mut doubtful = 0;
@@ -217,9 +228,8 @@ fn convert_grains<T>(items: Vec<T>, offer: impl Fn(T) -> Result<Offer>) -> Resul
         let message = format!("a batch holds {MAX_BATCH_GRAINS} grains at most");
         return Err(Error::new(Code::Limit, message, "send several batches"));
     }
-    let offers = items
-        .into_iter()
-        .enumerate()
-        .map(|(at, item)| offer(item).map_err(|error| error.in_context(&format!("grain {at}"))));
+    let offers = items.into_iter().enumerate().map(|(at, item)| {
+        offer(item).map_err(|error| error.in_context(&format!("grain {at}")).of_grain(at))
+    });
     offers.collect()
 }

@@ -14,7 +14,7 @@ use crate::host::Host;
 use crate::operations::stream::{self, Events};
 use crate::operations::{
     agents, ages, alf, calls, codec, erasure, frames, graph, maintain, marks, migrate, policy,
-    portable, query, reads, saga, saga_consent, saga_vault, signed, store, views, write,
+    portable, query, reads, rotation, saga, saga_consent, saga_vault, signed, store, views, write,
 };
 use crate::sharing::{Call, SharedStore};
 
@@ -69,6 +69,7 @@ const METHODS: &[Method] = &[
     method!("put_batch", write::put_batch),
     method!("embed", write::embed),
     method!("wait_for_vectors", write::wait_for_vectors),
+    method!("resolve", reads::resolve),
     method!("get", reads::get),
     method!("get_batch", reads::get_batch),
     method!("exists", reads::exists),
@@ -120,8 +121,9 @@ const METHODS: &[Method] = &[
     method!("compact", maintain::compact),
     method!("remove_vectors", maintain::remove_vectors),
     method!("backup", maintain::backup),
-    method!("export", portable::export),
-    method!("import", portable::import),
+    method!("rotate_keys", rotation::rotate_keys),
+    method!("export", portable::export, events),
+    method!("import", portable::import, events),
     method!("ages_segments", ages::ages_segments),
     method!("ages_export", ages::ages_export, events),
     method!("ages_verify", ages::ages_verify, alone),

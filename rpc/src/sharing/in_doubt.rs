@@ -11,6 +11,7 @@ const REPEATABLE: &[&str] = &[
     "hello",
     "encode",
     "decode",
+    "resolve",
     "get",
     "get_batch",
     "exists",
@@ -90,6 +91,7 @@ pub(super) fn in_doubt(method: &str, pid: u32) -> Error {
             "look at the file, and write it again under another name"
         }
         "compact" | "reindex" | "remove_vectors" => "run it again",
+        "rotate_keys" => "see with which of both keys the store opens",
         _ => "look at the last entries of `audit`: they tell whether it was done",
     };
     let message = format!(

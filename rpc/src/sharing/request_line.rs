@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::{Code, Error, Result};
@@ -15,6 +16,7 @@ const OF_FILES: &[&str] = &[
     "export",
     "import",
     "backup",
+    "rotate_keys",
     "ages_export",
     "alf_import",
     "alf_export",
@@ -26,7 +28,7 @@ const OF_FILES: &[&str] = &[
     "migrate",
 ];
 /// Their members that are names of files.
-const FILES: &[&str] = &["path", "to", "audit_file", "beside"];
+const FILES: &[&str] = &["path", "to", "audit_file", "beside", "key_file"];
 
 /// A request: the JSON of its id, its method, and its parameters as they were written.
 #[derive(Debug, Clone, Copy)]
@@ -69,11 +71,37 @@ impl Call<'_> {
             serde_json::from_str(params.get()).ok()?;
         for name in FILES {
             let Some(member) = members.get_mut(*name) else { continue };
-            let Ok(file) = serde_json::from_str::<String>(member.get()) else { continue };
-            let whole = std::path::absolute(Path::new(&file)).ok()?;
-            *member = serde_json::value::to_raw_value(whole.to_str()?).ok()?;
+            let Ok(files) = serde_json::from_str::<Files>(member.get()) else { continue };
+            *member = serde_json::value::to_raw_value(&files.whole()?).ok()?;
         }
         one_line(&serde_json::to_string(&members).ok()?).ok()
+    }
+}
+
+/// The name of a file, or those of several.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Files {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Files {
+    /// The names that do not depend on the current directory; one that ends in a slash still does.
+    fn whole(self) -> Option<Self> {
+        let whole = |file: String| {
+            let mut whole = std::path::absolute(Path::new(&file)).ok()?.to_str()?.to_owned();
+            if file.ends_with('/') && !whole.ends_with('/') {
+                whole.push('/');
+            }
+            Some(whole)
+        };
+        Some(match self {
+            Self::One(file) => Self::One(whole(file)?),
+            Self::Several(files) => {
+                Self::Several(files.into_iter().map(whole).collect::<Option<_>>()?)
+            }
+        })
     }
 }
 
@@ -101,6 +129,13 @@ mod tests {
         let told = sent("alf_export", r#"{"path": "agent.alf", "native": true}"#);
         assert_eq!(told["params"]["path"], json!(here.join("agent.alf")));
         assert_eq!(told["params"]["native"], true);
+        let several = sent("import", r#"{"path": ["a.mg", "b/"]}"#);
+        assert_eq!(several["params"]["path"][0], json!(here.join("a.mg")));
+        assert!(several["params"]["path"][1].as_str().unwrap().ends_with("/b/"));
+        assert_eq!(
+            sent("rotate_keys", r#"{"key_file": "k"}"#)["params"]["key_file"],
+            json!(here.join("k"))
+        );
         assert_eq!(sent("paths", r#"{"to": "x"}"#)["params"]["to"], "x");
     }
 

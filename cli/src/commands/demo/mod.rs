@@ -141,7 +141,7 @@ fn write_demo(played: &Played, session: &Session, context: &mut Context<'_>) -> 
         took.as_micros()
     ));
     output.note("");
-    show(&answer, output)?;
+    show(&answer.into(), output)?;
     output.flush()?;
     output.note("");
     output.note("What was refused, and stands in the audit log:");

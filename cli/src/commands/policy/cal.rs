@@ -2,7 +2,8 @@
 
 use clap::Args;
 use grainstore::CalSwitch;
-use grainstore_rpc::{Switch, cal_switch};
+use grainstore_rpc::Switched;
+use serde_json::json;
 
 use crate::context::Context;
 use crate::error::Result;
@@ -23,8 +24,8 @@ pub(super) struct Cal {
 
 impl Cal {
     pub(super) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let switch = Switch { to: self.to, reason: self.reason };
-        let switched = cal_switch(switch, &context.session()?)?;
+        let switch = json!({ "to": self.to, "reason": self.reason });
+        let switched: Switched = context.reach()?.read("cal_switch", &switch)?;
         let at = switched.cal;
         let means = match at {
             CalSwitch::On => "it runs",

@@ -1,12 +1,16 @@
 //! `grain policy show` and `grain policy set`: the rules of a store.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
-use grainstore::{Preset, RuleSet};
-use grainstore_rpc::{SetRules, policy_set};
+use grainstore::{Action, Preset, RuleChangeReport};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::error::Result;
 use crate::input::{MAX_JSON_BYTES, Source};
+use crate::reach::Told;
 
 /// Add rules to those of the store: a file of rules, TOML or JSON (docs/presets.md)
 ///
@@ -28,8 +32,9 @@ pub(super) struct Set {
 impl Set {
     pub(super) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let rules = self.file.read_text(MAX_JSON_BYTES, &mut context.output)?;
-        let set = SetRules { rules, allow_weaker: self.allow_weaker, reason: self.reason };
-        let changed = policy_set(set, &context.session()?)?;
+        let set =
+            json!({ "rules": rules, "allow_weaker": self.allow_weaker, "reason": self.reason });
+        let changed: RuleChangeReport = context.reach()?.read("policy_set", &set)?;
         context.output.answer(&changed, |output| {
             if !changed.changed {
                 return output.line("nothing changed: these rules hold already");
@@ -58,12 +63,55 @@ pub(super) fn preset_hint() -> String {
     format!("name a preset ({}), a file, or the address of a grain", names.join(", "))
 }
 
+/// What is shown of a rule set, read from its JSON.
+#[derive(Deserialize)]
+struct ShownRules {
+    preset: String,
+    title: String,
+    also: Vec<String>,
+    settings: BTreeMap<String, ShownSetting>,
+    rules: Vec<ShownRule>,
+    loosened: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct ShownSetting {
+    value: Value,
+    article: String,
+}
+
+#[derive(Deserialize)]
+struct ShownRule {
+    id: String,
+    on: Vec<Action>,
+    article: String,
+    because: String,
+    fix: String,
+    require: Option<Value>,
+    #[serde(default)]
+    forbid: bool,
+    set: Option<Value>,
+}
+
+impl ShownRule {
+    /// As `PresetRule::effect`.
+    fn effect(&self) -> &'static str {
+        match (&self.require, self.forbid, &self.set) {
+            (Some(_), ..) => "require",
+            (None, true, _) => "forbid",
+            (None, false, Some(_)) => "set",
+            (None, false, None) => "limit",
+        }
+    }
+}
+
 /// Prints a rule set, with the article each rule is based on.
-pub(super) fn write_rules(context: &mut Context<'_>, rules: &RuleSet) -> Result<()> {
+pub(super) fn write_rules(context: &mut Context<'_>, told: &Told) -> Result<()> {
     let output = &mut context.output;
     if output.is_json() {
-        return output.json_line(rules);
+        return output.json_line(told);
     }
+    let rules: ShownRules = told.read()?;
     output.line(&format!("preset      {}: {}", rules.preset, rules.title))?;
     for also in &rules.also {
         output.line(&format!("and         {also}"))?;
@@ -72,7 +120,11 @@ pub(super) fn write_rules(context: &mut Context<'_>, rules: &RuleSet) -> Result<
         output.line(&format!("loosened    {what}"))?;
     }
     output.line("")?;
-    for (name, value, article, meaning) in rules.settings.table() {
+    // Every preset has all settings.
+    let known = Preset::all().next().map(Preset::rules).transpose()?;
+    for (name, _, _, meaning) in known.iter().flat_map(|known| known.settings.table()) {
+        let Some(ShownSetting { value, article }) = rules.settings.get(name) else { continue };
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         output.line(&format!("{name:<24} {value:<10} {article}"))?;
         output.line(&format!("    {meaning}"))?;
     }

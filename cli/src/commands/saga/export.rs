@@ -1,22 +1,27 @@
 //! `grain saga export`: writes an agent as a document or a container.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
+use grainstore::Session;
 use grainstore::cal::Query;
 use grainstore_interop::saga::{
-    BoxPublicKey, ExportOptions, ExportReport, ExportType, Layer, Recipient, RedactOptions, Signer,
-    TransferRequest, export_container, export_document,
+    BoxPublicKey, Document, ExportOptions, ExportReport, ExportType, Layer, Recipient,
+    RedactOptions, Signer, TransferRequest, export_container, export_document,
 };
 use grainstore_rpc::conditions_of;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use super::key::{KeyOptions, SignerOptions};
+use super::key::{KeyOptions, SentWallet, SignerOptions};
 use super::write;
-use crate::commands::followed::followed;
+use crate::commands::followed::{followed, followed_call};
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::input::{MAX_JSON_BYTES, Source};
 use crate::output::Output;
+use crate::reach::{Reach, Told, file_name};
 
 #[derive(Debug, Args)]
 pub(super) struct Export {
@@ -71,24 +76,29 @@ pub(super) struct Export {
 
 impl Export {
     pub(super) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
+        let reach = context.reach()?;
+        let told = match reach.session() {
+            Some(session) => Told::of(&self.written(&session, context)?)?,
+            None => self.relayed(&reach, context)?,
+        };
+        context.output.answer(&told, |output| tell(&told.read()?, output))
+    }
+
+    fn is_document(&self) -> bool {
+        self.file.extension().is_some_and(|name| name == "json")
+    }
+
+    fn written(self, session: &Session, context: &mut Context<'_>) -> Result<ExportReport> {
+        let is_document = self.is_document();
         let signer = self.key.signer(&mut context.output)?;
         let organization = self.manifest.signer(&mut context.output)?;
-        let consent = match &self.consent {
-            None => None,
-            Some(source) => Some(json(source, "consent", &mut context.output)?),
-        };
-        let transfer = match &self.transfer {
-            None => None,
-            Some(source) => {
-                let given = json(source, "request of the transfer", &mut context.output)?;
-                Some(TransferRequest::from_value(&given)?)
-            }
-        };
+        let consent = given(self.consent.as_ref(), "consent", &mut context.output)?;
+        let transfer =
+            given(self.transfer.as_ref(), "request of the transfer", &mut context.output)?;
         let grains = match self.grains.as_deref() {
             None => None,
             Some("") => Some(Query::default()),
-            Some(conditions) => Some(conditions_of(&session, conditions)?),
+            Some(conditions) => Some(conditions_of(session, conditions)?),
         };
         let redact = self.organization.map(|organization| RedactOptions {
             organization,
@@ -102,7 +112,7 @@ impl Export {
             crosses_organizations: self.across,
             consent,
             document_id: self.document_id,
-            transfer,
+            transfer: transfer.as_ref().map(TransferRequest::from_value).transpose()?,
             redact,
             organization: organization.as_ref().map(|key| key as &dyn Signer),
             recipients: self.recipients.into_iter().map(Recipient::new).collect(),
@@ -112,22 +122,74 @@ impl Export {
             strict_schema: self.strict_schema,
             ..ExportOptions::default()
         };
-        let is_document = self.file.extension().is_some_and(|name| name == "json");
-        let report = if is_document {
-            let (document, report) = export_document(&session, &options, &signer)?;
+        if is_document {
+            let (document, report) = export_document(session, &options, &signer)?;
             write(&document, &self.file)?;
-            report
-        } else {
-            followed(context, |monitor| {
-                let options = ExportOptions { monitor: monitor.again(), ..options };
-                export_container(&session, &self.file, &options, &signer)
-            })?
+            return Ok(report);
+        }
+        followed(context, |monitor| {
+            let options = ExportOptions { monitor: monitor.again(), ..options };
+            export_container(session, &self.file, &options, &signer)
+        })
+    }
+
+    /// Has the process that has the store open write a container, or answer the document, which is written here.
+    fn relayed(&self, reach: &Reach, context: &mut Context<'_>) -> Result<Told> {
+        let layers: Vec<_> = self.layers.iter().map(|layer| layer.name()).collect();
+        let recipients: Vec<_> = self.recipients.iter().map(BoxPublicKey::to_base64).collect();
+        let is_document = self.is_document();
+        let path = if is_document { None } else { Some(file_name(&self.file)?) };
+        let asked = Asked {
+            path,
+            wallet: self.key.sent(&mut context.output)?,
+            organization_wallet: self.manifest.sent(&mut context.output)?,
+            more: json!({
+                "type": self.export_type.name(),
+                "layers": Some(layers).filter(|layers| !layers.is_empty()),
+                "grains": self.grains, "native_items": self.native_items,
+                "plain_long_term": self.plain_long_term, "strict_schema": self.strict_schema,
+                "across": self.across,
+                "consent": given(self.consent.as_ref(), "consent", &mut context.output)?,
+                "document_id": self.document_id,
+                "transfer":
+                    given(self.transfer.as_ref(), "request of the transfer", &mut context.output)?,
+                "recipients": recipients, "organization": self.organization, "reason": self.reason,
+            }),
         };
-        context.output.answer(&report, |output| tell(&report, output))
+        let told = followed_call(context, reach, "saga_export", &asked).map_err(|error| {
+            let conditions = self.grains.as_deref().unwrap_or_default();
+            error.of_query(conditions.as_bytes())
+        })?;
+        if !is_document {
+            return Ok(told);
+        }
+        let mut members: BTreeMap<String, Told> = told.read()?;
+        if let Some(document) = members.remove("document") {
+            write(&Document::parse(document.json().as_bytes())?, &self.file)?;
+        }
+        // What follows the report in the answer is no part of what is printed.
+        told.without("document")
     }
 }
 
-fn json(source: &Source, what: &str, output: &mut Output<'_>) -> Result<serde_json::Value> {
+/// The parameters of `saga_export`.
+#[derive(Serialize)]
+struct Asked<'k> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<&'k str>,
+    wallet: SentWallet<'k>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    organization_wallet: Option<SentWallet<'k>>,
+    #[serde(flatten)]
+    more: Value,
+}
+
+/// The JSON of a file that may be given.
+fn given(source: Option<&Source>, what: &str, output: &mut Output<'_>) -> Result<Option<Value>> {
+    source.map(|source| json_of(source, what, output)).transpose()
+}
+
+fn json_of(source: &Source, what: &str, output: &mut Output<'_>) -> Result<Value> {
     let bytes = source.read(MAX_JSON_BYTES, output)?;
     serde_json::from_slice(&bytes).map_err(|error| {
         let message = format!("the {what} is no JSON: {error}");
@@ -135,13 +197,29 @@ fn json(source: &Source, what: &str, output: &mut Output<'_>) -> Result<serde_js
     })
 }
 
-fn tell(report: &ExportReport, output: &mut Output<'_>) -> Result<()> {
-    let names =
-        |layers: &[Layer]| layers.iter().map(|layer| layer.name()).collect::<Vec<_>>().join(", ");
-    output.line(&format!("{}: {}", report.document_id, names(&report.layers)))?;
+/// What is shown of an export, read from its JSON.
+#[derive(Deserialize)]
+struct ShownExport {
+    document_id: String,
+    layers: Vec<String>,
+    narrowed: Vec<String>,
+    encrypted: Vec<String>,
+    redacted: u64,
+    removed: u64,
+    grains: Option<Exported>,
+    missing_consents: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Exported {
+    exported: u64,
+}
+
+fn tell(report: &ShownExport, output: &mut Output<'_>) -> Result<()> {
+    output.line(&format!("{}: {}", report.document_id, report.layers.join(", ")))?;
     if !report.narrowed.is_empty() {
-        output
-            .line(&format!("left out without a consent that holds: {}", names(&report.narrowed)))?;
+        let narrowed = report.narrowed.join(", ");
+        output.line(&format!("left out without a consent that holds: {narrowed}"))?;
     }
     if !report.encrypted.is_empty() {
         output.line(&format!("encrypted: {}", report.encrypted.join(", ")))?;
@@ -150,8 +228,8 @@ fn tell(report: &ExportReport, output: &mut Output<'_>) -> Result<()> {
     if redacted + removed > 0 {
         output.line(&format!("{redacted} items redacted, {removed} taken out"))?;
     }
-    if let Some(grains) = &report.grains {
-        output.line(&format!("{} grains in the long-term memory", grains.exported))?;
+    if let Some(Exported { exported }) = &report.grains {
+        output.line(&format!("{exported} grains in the long-term memory"))?;
     }
     for missing in &report.missing_consents {
         output.line(&format!("  recommended and missing: the consent of {missing}"))?;

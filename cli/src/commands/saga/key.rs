@@ -1,7 +1,9 @@
 //! Keys of wallets, which stay in their files: 32 bytes, as `grain keys new` makes them.
 
 use clap::Args;
+use data_encoding::BASE64;
 use grainstore_interop::saga::{VaultKey, WalletKey};
+use serde::{Serialize, Serializer};
 use zeroize::Zeroizing;
 
 use crate::error::{Code, Error, Result};
@@ -43,6 +45,40 @@ impl KeyOptions {
     pub(super) fn vault_key(&self, output: &mut Output<'_>) -> Result<VaultKey> {
         Ok(VaultKey::from_wallet_key(*secret(&self.key_seed, output)?))
     }
+}
+
+/// A wallet for the process that has the store open: its chain, and its key as base64.
+#[derive(Serialize)]
+pub(super) struct SentWallet<'k> {
+    chain: &'k str,
+    #[serde(serialize_with = "as_text")]
+    key: Zeroizing<String>,
+}
+
+fn as_text<S: Serializer>(key: &Zeroizing<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(key)
+}
+
+impl KeyOptions {
+    /// Reads the key for another process of the same user.
+    pub(super) fn sent(&self, output: &mut Output<'_>) -> Result<SentWallet<'_>> {
+        sent(&self.chain, &self.key_seed, output)
+    }
+}
+
+impl SignerOptions {
+    /// Reads the key for another process, if one is given.
+    pub(super) fn sent(&self, output: &mut Output<'_>) -> Result<Option<SentWallet<'_>>> {
+        match (&self.organization_chain, &self.organization_key) {
+            (Some(chain), Some(source)) => sent(chain, source, output).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn sent<'k>(chain: &'k str, source: &Source, output: &mut Output<'_>) -> Result<SentWallet<'k>> {
+    let key = secret(source, output)?;
+    Ok(SentWallet { chain, key: Zeroizing::new(BASE64.encode(key.as_slice())) })
 }
 
 impl SignerOptions {

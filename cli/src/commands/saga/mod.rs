@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use grainstore::{Clock, SystemClock};
+use grainstore::{Clock, Session, SystemClock};
 use grainstore_interop::archive::{Limits, NewFile};
 use grainstore_interop::saga::{
     Classifications, Container, ContainerVerdict, Document, Finding, ImportOptions, ImportReport,
@@ -18,14 +18,15 @@ use grainstore_interop::saga::{
     import_document,
 };
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::key::{KeyOptions, SignerOptions};
-use super::followed::followed;
+use super::followed::{followed, followed_call};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::Output;
+use crate::reach::{Told, file_name, set};
 
 /// How a ZIP archive begins.
 const ZIP: &[u8] = b"PK";
@@ -138,8 +139,16 @@ impl Saga {
 
 impl Import {
     fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
-        let report = followed(context, |monitor| {
+        let reach = context.reach()?;
+        let told = match reach.session() {
+            Some(session) => Told::of(&self.taken(&session, context)?)?,
+            None => followed_call(context, &reach, "saga_import", &self.params()?)?,
+        };
+        context.output.answer(&told, |output| tell_import(&told.read()?, output))
+    }
+
+    fn taken(&self, session: &Session, context: &Context<'_>) -> Result<ImportReport> {
+        followed(context, |monitor| {
             let options = ImportOptions {
                 strict: self.strict,
                 allow_message_only: self.allow_message_only,
@@ -150,17 +159,52 @@ impl Import {
                 ..ImportOptions::default()
             };
             match is_container(&self.file)? {
-                true => import_container(&session, &self.file, &options),
-                false => import_document(&session, &Document::read(&self.file)?, &options),
+                true => import_container(session, &self.file, &options),
+                false => import_document(session, &Document::read(&self.file)?, &options),
             }
-        })?;
-        context.output.answer(&report, |output| tell_import(&report, output))
+        })
+    }
+
+    /// The parameters of the method.
+    fn params(&self) -> Result<Value> {
+        let mut asked = json!({
+            "strict": self.strict, "allow_message_only": self.allow_message_only,
+            "allow_integrity_only": self.allow_integrity_only, "allow_older": self.allow_older,
+            "destination": self.destination,
+        });
+        match is_container(&self.file)? {
+            true => set(&mut asked, "path", json!(file_name(&self.file)?)),
+            false => set(&mut asked, "document", Document::read(&self.file)?.to_value()),
+        }
+        Ok(asked)
     }
 }
 
-fn tell_import(report: &ImportReport, output: &mut Output<'_>) -> Result<()> {
-    let layers: Vec<_> = report.layers.iter().map(|layer| layer.name()).collect();
-    output.line(&format!("{}: {}", report.agent, layers.join(", ")))?;
+/// What is shown of an import, read from its JSON.
+#[derive(Deserialize)]
+struct ShownImport {
+    agent: String,
+    layers: Vec<String>,
+    items: ShownItems,
+    files: u64,
+    warnings: Vec<ShownFinding>,
+}
+
+#[derive(Deserialize)]
+struct ShownItems {
+    added: u64,
+    replaced: u64,
+    unchanged: u64,
+}
+
+#[derive(Deserialize)]
+struct ShownFinding {
+    path: String,
+    message: String,
+}
+
+fn tell_import(report: &ShownImport, output: &mut Output<'_>) -> Result<()> {
+    output.line(&format!("{}: {}", report.agent, report.layers.join(", ")))?;
     let items = &report.items;
     output.line(&format!(
         "{} items added, {} replaced, {} unchanged; {} files",

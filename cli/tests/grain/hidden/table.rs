@@ -21,6 +21,7 @@ const fn silent(name: &'static str, params: fn(&Target) -> Vec<Value>) -> Read {
 }
 
 pub(super) const READS: &[Read] = &[
+    silent("resolve", |on| vec![json!({ "prefix": on.address.get(..10).unwrap(), "limit": 9 })]),
     read("get", of_address),
     read("get_batch", |on| vec![json!({ "addresses": [on.address] })]),
     silent("exists", of_address),
@@ -86,6 +87,7 @@ pub(super) const READS: &[Read] = &[
 
 /// Methods that tell nothing of stored grains beyond those named to them, or write.
 pub(super) const OTHER_METHODS: &[&str] = &[
+    "rotate_keys",
     // Of neighbouring formats: the operator's, over the whole store, or about what is given.
     "ages_segments",
     "ages_export",

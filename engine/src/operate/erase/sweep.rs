@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use grainstore_format::{ContentAddress, EpochMs, GrainType};
 use grainstore_index::{Field, IndexLookup, Scope, Sequence, TimeOrder, TimeRange};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{ErasureTarget, Session};
 use crate::base::error::{Result, catch_storage_panic};
@@ -34,7 +34,7 @@ pub(crate) const SWEEP_INTERVAL_MS: i64 = 3_600_000;
 const SWEEP_REASON: &str = "the consent it rests on was withdrawn";
 
 /// The result of [`Session::sweep`]: what became of [`Store::due_erasures`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SweepReport {
     /// Grains that were erased, including automatic sweeps since the store was opened or this was last

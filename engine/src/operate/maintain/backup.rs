@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::copy::copy_to;
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
@@ -17,7 +17,7 @@ use crate::handle::store::Store;
 use crate::state::view::View;
 
 /// The contents of a backup by [`Store::backup`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BackupReport {
     /// Grains of the log.

@@ -8,7 +8,7 @@ use std::fs;
 use std::sync::Arc;
 
 use redb::ReadableDatabase;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::copy::copy_to;
 use crate::base::error::{Result, catch_storage_panic};
@@ -18,7 +18,7 @@ use crate::handle::store::Store;
 use crate::write::writer::{Request, Writer};
 
 /// File sizes before and after [`Store::compact`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompactionReport {
     /// Size of the truth before, in bytes.

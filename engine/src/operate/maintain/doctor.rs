@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use grainstore_format::EpochMs;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
@@ -16,7 +16,7 @@ use crate::operate::erase::DueErasure;
 use crate::operate::report::StoreStats;
 
 /// Severity of a finding of [`doctor`](fn@doctor).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
     /// In order.

@@ -18,7 +18,7 @@ use grainstore_format::container::{
 };
 use grainstore_format::{ContentAddress, EpochMs, GrainRef};
 use grainstore_index::Sequence;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tempfile::{NamedTempFile, TempPath};
 
 use super::export_filter::{ExportFilter, Recipient};
@@ -67,7 +67,7 @@ impl std::fmt::Debug for ExportOptions<'_> {
 }
 
 /// The result of [`Session::export`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ExportReport {
     /// Grains in all files.

@@ -40,7 +40,7 @@ pub struct PreparedQuery {
     /// The tier it needs.
     pub tier: u8,
     /// Names of what it would change; empty for reads.
-    pub side_effects: Vec<&'static str>,
+    pub side_effects: Vec<std::borrow::Cow<'static, str>>,
     /// The grain it would replace: fixed now, whatever its address prefix would find later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<ContentAddress>,
@@ -71,7 +71,7 @@ impl Session {
     ///               SET confidence = 0.9 REASON "she said so""#;
     /// let writing = PrepareOptions { tier: Tier::Evolve, ..Default::default() };
     /// let prepared = session.prepare(add, &writing)?;
-    /// assert_eq!((prepared.tier, prepared.side_effects), (1, vec!["adds one grain"]));
+    /// assert_eq!((prepared.tier, prepared.side_effects), (1, vec!["adds one grain".into()]));
     /// assert_eq!(store.stats()?.grains, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

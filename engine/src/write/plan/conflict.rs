@@ -1,14 +1,14 @@
 //! Conflicts between an imported file and the store: a list of bounded length, and the total count.
 
 use grainstore_format::ContentAddress;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Maximum number of conflicts listed for one [`Session::import`](crate::Session::import); the rest are
 /// counted.
 pub const MAX_CONFLICTS: usize = 100;
 
 /// The subject of a conflict between a file and the store ([`Session::import`](crate::Session::import)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ConflictSubject {
@@ -30,7 +30,7 @@ pub enum ConflictSubject {
 
 /// A grain for which the store keeps another statement than the file's
 /// ([`Session::import`](crate::Session::import)).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Conflict {
     /// The grain.

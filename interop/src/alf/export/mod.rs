@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use grainstore::{Owner, Session};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::agent::{self, Agent};
 use super::import::{SealedRow, follow_store, whole_document};
@@ -77,7 +77,7 @@ impl Default for ExportOptions {
 }
 
 /// What an export wrote: [`export`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ExportReport {
     /// The agent.
@@ -103,7 +103,7 @@ pub struct ExportReport {
 }
 
 /// A partition of an [`ExportReport`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PartitionReport {
     /// Its entry.

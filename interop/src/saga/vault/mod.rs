@@ -14,7 +14,7 @@ mod share;
 
 use data_encoding::BASE64;
 use grainstore::EpochMs;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::finding::{Findings, Level};
@@ -60,7 +60,7 @@ pub struct Vault {
 
 /// Key wraps that could not be made anew, since nothing tells the key of their recipient: of [`Vault::rotate`] and
 /// [`Vault::revoke`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LostWrap {
     /// The item.
@@ -70,7 +70,7 @@ pub struct LostWrap {
 }
 
 /// What a vault shows of an item without a key: of [`Vault::shown_items`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ShownItem {
     /// Its id.

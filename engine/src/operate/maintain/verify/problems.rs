@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use data_encoding::HEXLOWER;
 use grainstore_format::ContentAddress;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 
@@ -16,7 +16,7 @@ const MAX_KEY_BYTES: usize = 64;
 const MAX_DETAIL_BYTES: usize = 500;
 
 /// Kind of a problem that [`Store::verify`](crate::Store::verify) finds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ProblemKind {
@@ -59,7 +59,7 @@ pub enum ProblemKind {
 }
 
 /// One problem that [`Store::verify`](crate::Store::verify) found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Problem {
     /// Kind of the problem.
@@ -72,7 +72,7 @@ pub struct Problem {
 }
 
 /// Counts of what [`Store::verify`](crate::Store::verify) has checked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct VerifyCounts {
     /// Log entries whose checksums were checked.
@@ -127,7 +127,7 @@ impl Problem {
 }
 
 /// The result of [`Store::verify`](crate::Store::verify).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct VerifyReport {
     /// True if no problem was found.

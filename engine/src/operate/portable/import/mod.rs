@@ -21,7 +21,7 @@ use std::path::Path;
 
 use grainstore_cal::CancelHandle;
 use grainstore_format::container::{ReadAt, SeekSource};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::base::pending::Pending;
@@ -55,7 +55,7 @@ impl std::fmt::Debug for ImportOptions<'_> {
 }
 
 /// The result of [`Session::import`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ImportReport {
     /// Grains that were stored.

@@ -113,12 +113,33 @@ registry! {
     UnsupportedVersion "CAL-E100" "unsupported CAL version" "write CAL/1, or leave the prefix out";
 }
 
+/// A code that is read by looking it up, and not borrowed from what is read.
+type Word = &'static str;
+
+/// The code of a warning.
+fn warning_code<'de, D: serde::Deserializer<'de>>(source: D) -> Result<&'static str, D::Error> {
+    let told = <String as serde::Deserialize>::deserialize(source)?;
+    let known = [
+        UNKNOWN_RELATION,
+        MISSING_PROFILE_TAG,
+        UNKNOWN_DOMAIN,
+        IGNORED_OPTION,
+        FORMAT_CHOSEN,
+        UNREVIEWED_VALUES,
+        NAMESPACE_REPLACED,
+        OLD_TYPE_NAME,
+    ];
+    let found = known.into_iter().find(|code| *code == told);
+    found.ok_or_else(|| serde::de::Error::custom(format_args!("{told:?} is no code of a warning")))
+}
+
 /// A warning beside the answer of [`execute`](crate::execute) (CAL 22).
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Warning {
     /// The stable code, such as `CAL-W001`.
-    pub code: std::borrow::Cow<'static, str>,
+    #[serde(deserialize_with = "warning_code")]
+    pub code: Word,
     /// A description for people.
     pub message: String,
 }

@@ -220,7 +220,7 @@ impl<'c> CheckContext<'c> {
 
     /// Adds a warning, unless the same code and message is there already.
     pub(crate) fn warn(&mut self, code: &'static str, message: String) {
-        let warning = Warning { code: code.into(), message };
+        let warning = Warning { code, message };
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }

@@ -48,7 +48,7 @@ use crate::params::Params;
 use crate::parse::RefusedEntry;
 use crate::predicate::Predicate;
 use crate::print;
-use crate::response::{Answer, Response, ResponseMeta, Usage};
+use crate::response::{Answer, FRESH, LINEARIZABLE, Response, ResponseMeta, Usage, VERSION};
 use crate::source::QuerySource;
 use crate::span::Spanned;
 use crate::tier::{Tier, tier_of};
@@ -310,14 +310,14 @@ fn run_statement(
         run.warn(codes::IGNORED_OPTION, FORMAT_IGNORED);
     }
     let meta = ResponseMeta {
-        version: "1.0".into(),
+        version: VERSION,
         statement_type: statement.statement_type(),
         tier: tier_of(&statement, options.tier),
         query_hash,
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         budget: run.usage,
-        consistency: consistency.then(|| "linearizable".into()),
-        cache: cache.then(|| "fresh".into()),
+        consistency: consistency.then_some(LINEARIZABLE),
+        cache: cache.then_some(FRESH),
         warnings: run.warnings,
     };
     Ok(Response { meta, answer })
@@ -462,7 +462,7 @@ impl Executor<'_> {
     }
 
     fn warn(&mut self, code: &'static str, message: &str) {
-        self.warnings.push(Warning { code: code.into(), message: message.to_owned() });
+        self.warnings.push(Warning { code, message: message.to_owned() });
     }
 
     /// Asks the gate whether this grain may be returned with all its fields.

@@ -36,7 +36,8 @@ pub struct Response {
 #[non_exhaustive]
 pub struct ResponseMeta {
     /// Version of the envelope.
-    pub version: Cow<'static, str>,
+    #[serde(deserialize_with = "read::own_version")]
+    pub version: Word,
     /// The kind of statement.
     pub statement_type: StatementType,
     /// The tier the statement ran in: 0 reads, 1 evolves.
@@ -48,12 +49,12 @@ pub struct ResponseMeta {
     /// Resources it used.
     pub budget: Usage,
     /// The consistency of the answer, if the statement asked for one: always `linearizable`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub consistency: Option<Cow<'static, str>>,
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "read::known")]
+    pub consistency: Option<Word>,
     /// The cache status, if the statement allowed a cached answer (WITH cache): always `fresh`, since none is
     /// cached.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache: Option<Cow<'static, str>>,
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "read::known")]
+    pub cache: Option<Word>,
     /// Warnings for the caller.
     pub warnings: Vec<Warning>,
 }
@@ -257,6 +258,16 @@ pub enum Answer {
         kept: TemplateOwner,
     },
 }
+
+/// A word that is read by looking it up, and not borrowed from what is read.
+type Word = &'static str;
+
+/// What `version` of an answer says.
+pub(crate) const VERSION: &str = "1.0";
+/// What `consistency` of an answer says.
+pub(crate) const LINEARIZABLE: &str = "linearizable";
+/// What `cache` of an answer says.
+pub(crate) const FRESH: &str = "fresh";
 
 /// The answer of a RECALL, from [`execute`](crate::execute).
 #[derive(Debug, Clone, Serialize)]

@@ -13,8 +13,8 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _, MapAcce
 use serde_json::value::RawValue;
 
 use super::{
-    Answer, BatchSlot, BatchSlots, FieldChange, GroupCount, RecallAnswer, Response, ResultRow,
-    SourceAnswer, SourceAnswers, Version,
+    Answer, BatchSlot, BatchSlots, FRESH, FieldChange, GroupCount, LINEARIZABLE, RecallAnswer,
+    Response, ResultRow, SourceAnswer, SourceAnswers, VERSION, Version,
 };
 
 type Result<T> = serde_json::Result<T>;
@@ -43,6 +43,30 @@ impl Response {
         let meta = members.take("_cal")?;
         Ok(Self { meta, answer: answer(members)? })
     }
+}
+
+/// The version of an answer, which must be that of this program.
+pub(super) fn own_version<'de, D: Deserializer<'de>>(
+    source: D,
+) -> std::result::Result<&'static str, D::Error> {
+    match String::deserialize(source)?.as_str() {
+        VERSION => Ok(VERSION),
+        other => {
+            Err(D::Error::custom(format_args!("answers have version {VERSION}, not {other:?}")))
+        }
+    }
+}
+
+/// One of the words that answers have in their meta data.
+pub(super) fn known<'de, D: Deserializer<'de>>(
+    source: D,
+) -> std::result::Result<Option<&'static str>, D::Error> {
+    let told = Option::<String>::deserialize(source)?;
+    let known = |word: String| {
+        let known = [LINEARIZABLE, FRESH].into_iter().find(|known| *known == word);
+        known.ok_or_else(|| D::Error::custom(format_args!("{word:?} is told of no answer")))
+    };
+    told.map(known).transpose()
 }
 
 /// The members of an object, in order.

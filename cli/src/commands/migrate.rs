@@ -1,18 +1,20 @@
 //! `grain migrate`: takes memory from the tools that people leave.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use grainstore_interop::archive::Limits;
-use grainstore_interop::migrate::{self, Format, MigrateOptions, MigrateReport, Undated};
+use grainstore_interop::migrate::{self, Format, MigrateOptions, Undated};
+use serde::Deserialize;
 use serde_json::json;
 
 use super::followed::{followed, followed_call};
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::Output;
-use crate::reach::file_name;
+use crate::reach::{Told, file_name};
 
 /// Left-out records that are shown one by one.
 const SHOWN: usize = 10;
@@ -60,7 +62,7 @@ fn formats() -> impl TypedValueParser<Value = Format> {
 impl Migrate {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let (reach, (namespace, user)) = (context.whole()?, context.named());
-        let report = match reach.session() {
+        let told = match reach.session() {
             Some(session) => {
                 let undated = if self.undated { Undated::ImportTime } else { Undated::LeaveOut };
                 let options = MigrateOptions {
@@ -75,9 +77,9 @@ impl Migrate {
                     limits: Limits::default(),
                 };
                 let (format, path) = (self.format, self.path);
-                followed(context, |monitor| {
+                Told::of(&followed(context, |monitor| {
                     migrate::run(&session, format, &path, &options, monitor)
-                })?
+                })?)?
             }
             None => {
                 let asked = json!({
@@ -87,15 +89,44 @@ impl Migrate {
                     "strict": self.strict, "undated": self.undated,
                     "return_erased": self.return_erased, "allow_older": self.allow_older,
                 });
-                followed_call(context, &reach, "migrate", &asked)?.read()?
+                followed_call(context, &reach, "migrate", &asked)?
             }
         };
-        context.output.answer(&report, |output| show(&report, output))
+        context.output.answer(&told, |output| show(&told.read()?, output))
     }
 }
 
-fn show(report: &MigrateReport, output: &mut Output<'_>) -> Result<()> {
-    let MigrateReport { records, added, changed, unchanged, ended, left_out, .. } = report;
+/// What is shown of a migration, read from its JSON.
+#[derive(Deserialize)]
+struct Shown {
+    dry_run: bool,
+    records: u64,
+    added: u64,
+    changed: u64,
+    unchanged: u64,
+    ended: u64,
+    became: Vec<ShownKind>,
+    left_out: u64,
+    left_out_first: Vec<ShownRecord>,
+    left_out_why: BTreeMap<String, u64>,
+    notes: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct ShownKind {
+    kind: String,
+    grain_type: String,
+    records: u64,
+}
+
+#[derive(Deserialize)]
+struct ShownRecord {
+    place: String,
+    why: String,
+}
+
+fn show(report: &Shown, output: &mut Output<'_>) -> Result<()> {
+    let Shown { records, added, changed, unchanged, ended, left_out, .. } = report;
     let would = if report.dry_run { "nothing written; would be: " } else { "" };
     output.line(&format!(
         "{would}{records} records: {added} grains added, {changed} changed, {unchanged} unchanged, {ended} ended, \

@@ -1,9 +1,8 @@
 //! What a migration did, for people and programs: what became what, what was left out and why.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::record::LeftOut;
 
@@ -14,11 +13,11 @@ pub const MAX_LISTED: usize = 1000;
 const MAX_TEXT_CHARS: usize = 300;
 
 /// What [`run`](super::run) did, or in a dry run would do. Serialized, it is the answer of the command line and of the rpc.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 pub struct MigrateReport {
     /// The name of the format.
-    pub format: Cow<'static, str>,
+    pub format: &'static str,
     /// `true` if nothing was written.
     pub dry_run: bool,
     /// Records that were read, with those that were left out.
@@ -44,7 +43,7 @@ pub struct MigrateReport {
 }
 
 /// A kind of record, and the type of grain that it became: part of a [`MigrateReport`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Became {
     /// The kind, in words of its source.
@@ -56,7 +55,7 @@ pub struct Became {
 }
 
 /// A record that was left out: part of a [`MigrateReport`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LeftOutRecord {
     /// Where it is: the entry, the line, the name.
@@ -64,7 +63,7 @@ pub struct LeftOutRecord {
     /// Why it was left out.
     pub why: String,
     /// The code of what is wrong with it; none if it is left out because of what it is.
-    pub code: Option<Cow<'static, str>>,
+    pub code: Option<&'static str>,
 }
 
 impl MigrateReport {
@@ -83,7 +82,7 @@ impl MigrateReport {
     pub(super) fn leave_out(&mut self, left: LeftOut) {
         let LeftOut { place, why, error } = left;
         let (place, why) = (short(place), short(why));
-        let code = error.map(|error| Cow::Borrowed(error.code()));
+        let code = error.map(|error| error.code());
         self.left_out = self.left_out.saturating_add(1);
         // Reasons that name something of a record differ from record to record.
         if self.left_out_why.len() < MAX_LISTED || self.left_out_why.contains_key(&why) {

@@ -100,11 +100,8 @@ impl<'w> Writer<'w> {
     pub(super) fn new(run: Run<'w>, pass: Pass, monitor: &'w Monitor<'w>) -> Self {
         let Run { format, options, .. } = run;
         let (namespace, user) = (options.namespace.as_deref(), options.user.as_deref());
-        let report = MigrateReport {
-            format: format.into(),
-            dry_run: pass == Pass::Check,
-            ..MigrateReport::default()
-        };
+        let report =
+            MigrateReport { format, dry_run: pass == Pass::Check, ..MigrateReport::default() };
         Self {
             run,
             pass,

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use super::greeting::{First, Join, Joined, Reply, bound, challenge, digits, is_answer};
 use super::greeting::{not_understood, receive, send};
+use super::shared::BUSY_HINT;
 use super::socket::{connect, peer};
 use crate::error::{Code, Error, Result};
 use crate::lines::{Line, read_line};
@@ -38,6 +39,8 @@ pub(crate) struct Connection {
     number: u64,
     pid: u32,
     directory: std::path::PathBuf,
+    /// True if the last sign of life was asked for in vain, since nobody listens.
+    unreached: bool,
 }
 
 /// What came of looking for the process that has a store open.
@@ -90,9 +93,14 @@ impl Connection {
     /// # Errors
     /// What it refuses, `ERR_KEY`, and `ERR_BUSY` if it shows no sign of life.
     pub(super) fn join(as_who: &Joining<'_>, deadline: Instant) -> Result<Sought> {
-        let stream = match connect(as_who.directory) {
+        let until = deadline.min(Instant::now() + SIGN_OF_LIFE);
+        let stream = match connect(as_who.directory, until) {
             Ok(Some(stream)) => stream,
             Ok(None) => return Ok(Sought::Nobody),
+            Err(error) if is_timeout(&error) => {
+                let message = "the store is open in a process that takes no connections";
+                return Err(Error::refused("ERR_BUSY", message.to_owned(), BUSY_HINT));
+            }
             Err(error) => return Err(Error::refused("ERR_BUSY", error.to_string(), BUSY_HINT)),
         };
         let owner = peer(&stream)?;
@@ -106,7 +114,14 @@ impl Connection {
                 let directory = as_who.directory.to_owned();
                 let (line, number) = (Vec::new(), joined.connection);
                 let pid = owner.pid;
-                Ok(Sought::Joined(Box::new(Self { reader, line, number, pid, directory })))
+                Ok(Sought::Joined(Box::new(Self {
+                    reader,
+                    line,
+                    number,
+                    pid,
+                    directory,
+                    unreached: false,
+                })))
             }
             // It ends, or was killed.
             Err(Greeting::Ended) => Ok(Sought::Nobody),
@@ -146,14 +161,14 @@ impl Connection {
 
     /// Sends a line. A part of a line is no request: nothing was done then.
     fn send(&mut self, request: &[u8]) -> std::result::Result<(), Lost> {
-        let mut stream = self.reader.get_ref();
-        stream.set_write_timeout(Some(SIGN_OF_LIFE)).map_err(|_| Lost::Unsent)?;
+        let timed = self.reader.get_ref().set_write_timeout(Some(SIGN_OF_LIFE));
+        timed.map_err(|_| Lost::Unsent)?;
         let mut line = Vec::with_capacity(request.len() + 1);
         line.extend_from_slice(request);
         line.push(b'\n');
         let mut rest = line.as_slice();
         while !rest.is_empty() {
-            match stream.write(rest) {
+            match self.reader.get_ref().write(rest) {
                 Ok(0) => return Err(Lost::Unsent),
                 Ok(sent) => rest = rest.get(sent..).unwrap_or_default(),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -204,17 +219,21 @@ impl Connection {
         }
     }
 
-    /// Returns `true` if the owner answers on a new connection, or has ended.
-    fn is_alive(&self) -> bool {
+    /// Returns `true` if the owner answers on a new connection, or may be about to end: one that nobody reaches twice
+    /// in a row does not.
+    fn is_alive(&mut self) -> bool {
         match self.say(&First::Ping) {
-            Ok(()) => true,
-            Err(error) => !is_timeout(&error),
+            Ok(()) => {
+                self.unreached = false;
+                true
+            }
+            Err(error) => !is_timeout(&error) && !std::mem::replace(&mut self.unreached, true),
         }
     }
 
     /// Says something on a connection of its own.
     fn say(&self, what: &First) -> io::Result<()> {
-        let Some(stream) = connect(&self.directory)? else {
+        let Some(stream) = connect(&self.directory, Instant::now() + SIGN_OF_LIFE)? else {
             return Err(io::Error::from(ErrorKind::NotConnected));
         };
         stream.set_read_timeout(Some(SIGN_OF_LIFE))?;
@@ -227,9 +246,6 @@ impl Connection {
         Ok(())
     }
 }
-
-/// What to do about a store that is open elsewhere and cannot be shared.
-pub(super) const BUSY_HINT: &str = "close the other process, or wait longer (wait_ms)";
 
 /// How a greeting ended early.
 enum Greeting {
@@ -256,7 +272,13 @@ fn greet(
         Reply::Refused(refused) => return Err(Greeting::Refused(refused.into())),
         Reply::Done => return Err(Greeting::Ended),
     };
-    let Some(proof) = &joined.proof else { return Ok(joined) };
+    let Some(proof) = &joined.proof else {
+        if !as_who.open.has_key() {
+            return Ok(joined);
+        }
+        let message = "the process that has the store open proves no key";
+        return Err(Greeting::Refused(Error::new(Code::Key, message, "end that process")));
+    };
     let prove = |side| {
         let challenge = bound(side, &proof.challenge, &own);
         let proven = as_who.open.key_proof(as_who.directory, &challenge);

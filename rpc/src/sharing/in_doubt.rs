@@ -56,23 +56,33 @@ struct Members {
     same_fact: Option<serde_json::Value>,
 }
 
-/// Returns `true` if a request may be asked again though it may have been answered: a put of the same bytes is one
-/// grain, by its address.
-pub(super) fn is_repeatable(method: &str, params: Option<&RawValue>) -> bool {
-    let members = || {
-        let members = params.map(|params| serde_json::from_str::<Members>(params.get()));
-        members.unwrap_or_else(|| Ok(Members::default()))
-    };
+/// The members that decide what a request does.
+fn members(params: Option<&RawValue>) -> Members {
+    let members = params.map(|params| serde_json::from_str(params.get()));
+    // What cannot be read is refused by the owner.
+    members.and_then(Result::ok).unwrap_or_default()
+}
+
+/// Returns `true` if a request changes nothing, or the same however often it is asked.
+pub(super) fn is_reading(method: &str, params: Option<&RawValue>) -> bool {
     match method {
-        "cal" => members().is_ok_and(|given| given.tier.is_none_or(|tier| tier == 0)),
-        "put" => members().is_ok_and(|given| given.same_fact.is_none_or(|fact| fact == "add")),
-        "put_batch" => true,
+        "cal" => members(params).tier.is_none_or(|tier| tier == 0),
         _ => REPEATABLE.contains(&method),
     }
 }
 
+/// Returns `true` if a request may be asked again though it may have been answered: a put of the same bytes is one
+/// grain, by its address.
+pub(super) fn is_repeatable(method: &str, params: Option<&RawValue>) -> bool {
+    match method {
+        "put" => members(params).same_fact.is_none_or(|fact| fact == "add"),
+        "put_batch" => true,
+        _ => is_reading(method, params),
+    }
+}
+
 /// The error of a request that may have been done or not.
-pub(super) fn in_doubt(method: &str, pid: u32) -> Error {
+pub(super) fn in_doubt(method: &str, pid: u32, what: &str) -> Error {
     let look = match method {
         "supersede" => {
             "look at `history` of the grain: its successor is there, or it is current still"
@@ -94,9 +104,8 @@ pub(super) fn in_doubt(method: &str, pid: u32) -> Error {
         "rotate_keys" => "see with which of both keys the store opens",
         _ => "look at the last entries of `audit`: they tell whether it was done",
     };
-    let message = format!(
-        "process {pid}, which had the store open, ended before it answered {method}: it was done or it was not"
-    );
+    let message =
+        format!("process {pid}, which had the store open, {what}: {method} was done, or was not");
     Error::refused("ERR_IN_DOUBT", message, look)
 }
 

@@ -32,7 +32,7 @@ use grainstore::cal::CancelHandle;
 use grainstore::{ManualClock, OpenOptions, Session, SessionOptions, Store};
 
 pub(crate) use self::connection::{Connection, Lost};
-use self::in_doubt::{in_doubt, is_repeatable};
+use self::in_doubt::{in_doubt, is_reading, is_repeatable};
 pub(crate) use self::request_line::Call;
 use self::shared::{Place, Shared};
 use crate::dids::SharedResolver;
@@ -40,6 +40,9 @@ use crate::error::{Error, Result};
 
 /// Time that a request waits for a new owner where the one that it asked has ended.
 const TAKE_OVER: Duration = Duration::from_secs(30);
+
+/// Connections of a client that stay open while it asks nothing.
+const MAX_IDLE: usize = 4;
 
 /// How a [`Client`](crate::Client) opens a store.
 #[derive(Clone, Default)]
@@ -220,9 +223,14 @@ impl SharedStore {
             match lost {
                 Lost::Listener(error) => return Err(error),
                 Lost::Stuck => return Err(Error::owner_hangs(pid)),
-                Lost::Hangs if is_repeatable() => return Err(Error::owner_hangs(pid)),
+                Lost::Hangs if is_reading(request.method, request.params) => {
+                    return Err(Error::owner_hangs(pid));
+                }
+                Lost::Hangs => return Err(in_doubt(request.method, pid, "does not answer")),
                 Lost::Unanswered if is_repeatable() => {}
-                Lost::Hangs | Lost::Unanswered => return Err(in_doubt(request.method, pid)),
+                Lost::Unanswered => {
+                    return Err(in_doubt(request.method, pid, "ended before it answered"));
+                }
                 Lost::Unsent => {}
             }
             let until = *deadline.get_or_insert_with(|| Instant::now() + TAKE_OVER);
@@ -254,6 +262,9 @@ impl SharedStore {
 
     fn park(&self, number: u64, connection: Connection) {
         let mut idle = self.own.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.push((number, connection));
+        // What many requests at once have opened is not kept open for ever.
+        if idle.len() < MAX_IDLE {
+            idle.push((number, connection));
+        }
     }
 }

@@ -42,13 +42,13 @@ impl Call<'_> {
     /// The line for another process, without its end.
     ///
     /// # Errors
-    /// `ERR_TOO_LARGE`.
+    /// `ERR_TOO_LARGE`; `ERR_SCHEMA` for the name of a file that cannot be told to another process.
     pub(super) fn line(&self) -> Result<Vec<u8>> {
         let method = serde_json::to_string(self.method)?;
         let mut line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":{method}", self.id);
         if let Some(params) = self.params {
             line.push_str(",\"params\":");
-            match self.with_whole_names(params) {
+            match self.with_whole_names(params)? {
                 Some(params) => line.push_str(&params),
                 // JSON that was written over several lines is one.
                 None => line.push_str(&one_line(params.get())?),
@@ -63,18 +63,22 @@ impl Call<'_> {
     }
 
     /// The parameters with names of files that do not depend on the current directory, if they name files.
-    fn with_whole_names(&self, params: &RawValue) -> Option<String> {
-        if !OF_FILES.contains(&self.method) {
-            return None;
-        }
-        let mut members: BTreeMap<String, Box<RawValue>> =
-            serde_json::from_str(params.get()).ok()?;
+    fn with_whole_names(&self, params: &RawValue) -> Result<Option<String>> {
+        let members = serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(params.get());
+        // The owner refuses what is no object, and what are no names.
+        let Some(mut members) = members.ok().filter(|_| OF_FILES.contains(&self.method)) else {
+            return Ok(None);
+        };
         for name in FILES {
             let Some(member) = members.get_mut(*name) else { continue };
             let Ok(files) = serde_json::from_str::<Files>(member.get()) else { continue };
-            *member = serde_json::value::to_raw_value(&files.whole()?).ok()?;
+            let whole = files.whole().ok_or_else(|| {
+                let message = format!("{name}: the current directory has no name in UTF-8");
+                Error::new(Code::Schema, message, "name the file from the root")
+            })?;
+            *member = serde_json::value::to_raw_value(&whole)?;
         }
-        one_line(&serde_json::to_string(&members).ok()?).ok()
+        one_line(&serde_json::to_string(&members)?).map(Some)
     }
 }
 

@@ -3,7 +3,7 @@
 //! One thread accepts, and one more serves each connection. [`Service::stop`] lets what was asked be answered first.
 
 use std::collections::HashMap;
-use std::io::{self, BufReader, BufWriter};
+use std::io::{self, BufReader, BufWriter, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -27,6 +27,8 @@ const MAX_CONNECTIONS: usize = 1_024;
 const GREETING_TIME: Duration = Duration::from_secs(10);
 /// Time that a process may take nothing of its answer, before its connection ends.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// The same once the store is to be closed.
+const ANSWER_TIME_AT_THE_END: Duration = Duration::from_secs(2);
 /// Time after which accepting is tried again where the system had no room for a connection.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
@@ -50,15 +52,46 @@ struct Serving {
     converse: Converse,
     listener: Listener,
     connections: Mutex<HashMap<u64, Connected>>,
+    began: Instant,
     last: AtomicU64,
 }
 
 /// A connection that is served.
 struct Connected {
-    stream: UnixStream,
+    stream: Arc<UnixStream>,
+    /// How long an answer waits for its reader.
+    writing: Arc<Writing>,
     thread: Option<JoinHandle<()>>,
     /// Cancels what it has asked for.
     cancel: CancelHandle,
+}
+
+/// Whether a connection waits for who reads its answer.
+#[derive(Debug, Default)]
+struct Writing {
+    /// When a write began that is not done, in nanoseconds since the service began; 0 if none.
+    since: AtomicU64,
+}
+
+/// A stream whose writes are watched.
+struct Watched<'w> {
+    stream: &'w UnixStream,
+    writing: &'w Writing,
+    began: Instant,
+}
+
+impl Write for Watched<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let since = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1);
+        self.writing.since.store(since, Ordering::Relaxed);
+        let written = self.stream.write(bytes);
+        self.writing.since.store(0, Ordering::Relaxed);
+        written
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Forgets a connection when it ends, however that is.
@@ -85,7 +118,8 @@ impl Service {
     ) -> io::Result<Self> {
         let listener = Listener::bind(directory)?;
         let (connections, last) = (Mutex::default(), AtomicU64::new(0));
-        let shared = Serving { hosting, converse, listener, connections, last };
+        let began = Instant::now();
+        let shared = Serving { hosting, converse, listener, connections, began, last };
         let shared = Arc::new(shared);
         let (wake, woken) = UnixStream::pair()?;
         let serving = Arc::clone(&shared);
@@ -118,6 +152,10 @@ impl Service {
             0 => {}
             left => tell(left),
         }
+        while unfinished() > 0 {
+            self.shared.end_stalled();
+            thread::sleep(LOOK_EVERY);
+        }
         for one in threads {
             let _ = one.join();
         }
@@ -138,6 +176,17 @@ impl Drop for Service {
 impl Serving {
     fn connections(&self) -> MutexGuard<'_, HashMap<u64, Connected>> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the connections whose answer nobody has read for a while.
+    fn end_stalled(&self) {
+        let now = self.began.elapsed();
+        for one in self.connections().values() {
+            let since = Duration::from_nanos(one.writing.since.load(Ordering::Relaxed));
+            if !since.is_zero() && now.saturating_sub(since) > ANSWER_TIME_AT_THE_END {
+                let _ = one.stream.shutdown(Shutdown::Both);
+            }
+        }
     }
 
     /// Accepts connections until the other end of `woken` is closed.
@@ -171,7 +220,7 @@ impl Serving {
                 false => Error::new_access("the store is another user's"),
                 true => Error::refused(
                     "ERR_BUSY",
-                    format!("{MAX_CONNECTIONS} processes share it"),
+                    format!("its {MAX_CONNECTIONS} connections are all taken"),
                     "try later",
                 ),
             };
@@ -180,15 +229,20 @@ impl Serving {
             return;
         }
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let Ok(own) = stream.try_clone() else { return };
-        let cancel = CancelHandle::new();
+        let (stream, writing) = (Arc::new(stream), Arc::<Writing>::default());
+        let connected = Connected {
+            stream: Arc::clone(&stream),
+            writing: Arc::clone(&writing),
+            thread: None,
+            cancel: CancelHandle::new(),
+        };
         // Before the thread: it removes the connection when it ends.
-        self.connections().insert(id, Connected { stream: own, thread: None, cancel });
+        self.connections().insert(id, connected);
         let serving = Arc::clone(self);
         let run = move || {
             let ends = Ends(&serving, id);
             // An error ends the connection, which tells the other end.
-            let _ = serving.converse(id, &stream);
+            let _ = serving.converse(id, &stream, &writing);
             drop(ends);
         };
         match thread::Builder::new().name(format!("relay-{id}")).spawn(run) {
@@ -202,11 +256,12 @@ impl Serving {
     }
 
     /// Greets, and answers requests until the other end is closed.
-    fn converse(self: &Arc<Self>, id: u64, stream: &UnixStream) -> Result<()> {
+    fn converse(self: &Arc<Self>, id: u64, stream: &UnixStream, writing: &Writing) -> Result<()> {
         stream.set_read_timeout(Some(GREETING_TIME))?;
         stream.set_write_timeout(Some(ANSWER_TIME))?;
         let mut reader = BufReader::with_capacity(64 << 10, stream);
-        let mut writer = BufWriter::with_capacity(64 << 10, stream);
+        let watched = Watched { stream, writing, began: self.began };
+        let mut writer = BufWriter::with_capacity(64 << 10, watched);
         let first = match receive(&mut reader) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 let refused = Refused::from(&not_understood(&error));
@@ -230,13 +285,16 @@ impl Serving {
         stream.set_read_timeout(None)?;
         let session = self.hosting.store.session(join.session.into());
         let serving = Arc::clone(self);
-        (self.converse)(Conversation {
+        let conversed = (self.converse)(Conversation {
             session,
             hosting: &self.hosting,
             cancels: Box::new(move || serving.renew(id)),
             requests: &mut reader,
             responses: &mut writer,
-        })
+        });
+        // What could not be written is not tried again.
+        drop(writer.into_parts());
+        conversed
     }
 
     /// What cancels the next request of a connection.
@@ -254,7 +312,7 @@ impl Serving {
         id: u64,
         join: &Join,
         reader: &mut BufReader<&UnixStream>,
-        writer: &mut BufWriter<&UnixStream>,
+        writer: &mut impl Write,
     ) -> Result<()> {
         join.check(&self.hosting.store, &self.hosting.settings)?;
         let own = challenge()?;
@@ -266,7 +324,12 @@ impl Serving {
         else {
             return Ok(());
         };
-        let given: String = receive(reader)?;
+        let given: String = receive(reader).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => {
+                Error::new(Code::Key, "no answer to what was asked of the key", "give its key")
+            }
+            _ => error.into(),
+        })?;
         if !is_answer(&expected, &given) {
             return Err(Error::new(Code::Key, "the key is not that of the store", "give its key"));
         }

@@ -14,6 +14,8 @@ use super::{ClientOptions, Converse, Hosting};
 use crate::dids::SharedResolver;
 use crate::error::{Code, Error, Result};
 
+/// What to do about a store that is open elsewhere and cannot be shared.
+pub(super) const BUSY_HINT: &str = "close the other process, or wait longer (wait_ms)";
 /// Time between two attempts to own the store or to join who does.
 const TRY_EVERY: Duration = Duration::from_millis(5);
 
@@ -196,7 +198,7 @@ impl Shared {
         session: &SessionOptions,
         until: Instant,
     ) -> Result<Option<Joined>> {
-        let at_once = open.clone().wait(Duration::ZERO);
+        let (at_once, waited) = (open.clone().wait(Duration::ZERO), Instant::now());
         loop {
             let busy = match Store::open(path, &at_once) {
                 Ok(store) => {
@@ -216,7 +218,12 @@ impl Shared {
                 return Ok(Some((number, connection)));
             }
             if Instant::now() >= until {
-                return Err(opening_error(busy));
+                let message = format!(
+                    "the store at {} is open elsewhere; close it there, or wait longer than {} ms",
+                    path.display(),
+                    waited.elapsed().as_millis()
+                );
+                return Err(Error::refused(busy.code(), message, BUSY_HINT));
             }
             thread::sleep(TRY_EVERY);
         }

@@ -9,8 +9,12 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::process::geteuid;
 
 /// Name of the socket in the directory of a store.
@@ -19,6 +23,9 @@ const NAME: &str = "socket";
 const NEW_NAME: &str = "socket.new";
 /// Most bytes of the path in a socket's address: 108 with the final zero.
 const MAX_ADDRESS_BYTES: usize = 107;
+
+/// Time between two attempts to connect to a process that has no room for one more connection.
+const CONNECT_AGAIN: Duration = Duration::from_millis(5);
 
 /// The socket of the process that has a store open.
 #[derive(Debug)]
@@ -63,8 +70,9 @@ pub(super) fn peer(stream: &UnixStream) -> io::Result<Peer> {
     Ok(Peer { pid, is_same_user: of.uid == geteuid() })
 }
 
-/// Connects to who has the store in a directory open; `None` if nobody listens.
-pub(super) fn connect(directory: &Path) -> io::Result<Option<UnixStream>> {
+/// Connects to who has the store in a directory open; `None` if nobody listens. One that takes no connection until
+/// `until` times out.
+pub(super) fn connect(directory: &Path, until: Instant) -> io::Result<Option<UnixStream>> {
     let place = directory.join(NAME);
     match fs::symlink_metadata(&place) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -75,7 +83,7 @@ pub(super) fn connect(directory: &Path) -> io::Result<Option<UnixStream>> {
         }
         Ok(_) => {}
     }
-    match with_address(directory, NAME, |address| UnixStream::connect(address)) {
+    match with_address(directory, NAME, |address| connect_until(address, until)) {
         Ok(stream) => Ok(Some(stream)),
         Err(error)
             if [io::ErrorKind::ConnectionRefused, io::ErrorKind::NotFound]
@@ -84,6 +92,26 @@ pub(super) fn connect(directory: &Path) -> io::Result<Option<UnixStream>> {
             Ok(None)
         }
         Err(error) => Err(error),
+    }
+}
+
+/// Connects without waiting where the other end has no room for one more, but tries again until then.
+fn connect_until(address: &Path, until: Instant) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let address = SocketAddrUnix::new(address)?;
+    loop {
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => {
+                let stream = UnixStream::from(socket);
+                stream.set_nonblocking(false)?;
+                return Ok(stream);
+            }
+            Err(Errno::AGAIN) if Instant::now() < until => thread::sleep(CONNECT_AGAIN),
+            Err(Errno::AGAIN) => return Err(io::Error::from(io::ErrorKind::TimedOut)),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 
@@ -112,7 +140,7 @@ mod tests {
         let listener = Listener::bind(directory).unwrap();
         let mode = fs::metadata(directory.join(NAME)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let mut there = connect(directory).unwrap().unwrap();
+        let mut there = connect(directory, Instant::now()).unwrap().unwrap();
         let (mut here, _) = listener.socket.accept().unwrap();
         let own = Peer { pid: std::process::id(), is_same_user: true };
         assert_eq!((peer(&there).unwrap(), peer(&here).unwrap()), (own, own));
@@ -122,7 +150,7 @@ mod tests {
         here.read_to_string(&mut told).unwrap();
         assert_eq!(told, "tea");
         listener.remove();
-        assert!(connect(directory).unwrap().is_none());
+        assert!(connect(directory, Instant::now()).unwrap().is_none());
     }
 
     #[test]
@@ -139,9 +167,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         drop(Listener::bind(dir.path()).unwrap());
         assert!(dir.path().join(NAME).exists());
-        assert!(connect(dir.path()).unwrap().is_none());
+        assert!(connect(dir.path(), Instant::now()).unwrap().is_none());
         let _new = Listener::bind(dir.path()).unwrap();
-        assert!(connect(dir.path()).unwrap().is_some());
+        assert!(connect(dir.path(), Instant::now()).unwrap().is_some());
     }
 
     #[test]
@@ -149,11 +177,11 @@ mod tests {
         let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let _elsewhere = Listener::bind(other.path()).unwrap();
         symlink(other.path().join(NAME), dir.path().join(NAME)).unwrap();
-        let refused = connect(dir.path()).unwrap_err();
+        let refused = connect(dir.path(), Instant::now()).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidData, "{refused}");
         // Who opens the store takes its place.
         let _here = Listener::bind(dir.path()).unwrap();
-        assert!(connect(dir.path()).unwrap().is_some());
-        assert!(connect(other.path()).unwrap().is_some());
+        assert!(connect(dir.path(), Instant::now()).unwrap().is_some());
+        assert!(connect(other.path(), Instant::now()).unwrap().is_some());
     }
 }

@@ -1,6 +1,8 @@
 //! The two phases of a CAL call: prepare a statement and inspect what it would do, then execute it with the
 //! token that came with it (CAL 18.2).
 
+use std::borrow::Cow;
+
 use grainstore_cal::{
     self as cal, CalOperation, EventListener, FieldChange, Format, Params, PlanReport, Response,
     Tier, Warning,
@@ -40,7 +42,7 @@ pub struct PreparedQuery {
     /// The tier it needs.
     pub tier: u8,
     /// Names of what it would change; empty for reads.
-    pub side_effects: Vec<std::borrow::Cow<'static, str>>,
+    pub side_effects: Vec<&'static str>,
     /// The grain it would replace: fixed now, whatever its address prefix would find later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<ContentAddress>,
@@ -71,7 +73,7 @@ impl Session {
     ///               SET confidence = 0.9 REASON "she said so""#;
     /// let writing = PrepareOptions { tier: Tier::Evolve, ..Default::default() };
     /// let prepared = session.prepare(add, &writing)?;
-    /// assert_eq!((prepared.tier, prepared.side_effects), (1, vec!["adds one grain".into()]));
+    /// assert_eq!((prepared.tier, prepared.side_effects), (1, vec!["adds one grain"]));
     /// assert_eq!(store.stats()?.grains, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -115,7 +117,11 @@ impl Session {
         let hash = statement_hash(&statement, preparing);
         let kept = self.store().inner().kept();
         let token = kept.keep(token, statement, hash, self.now()).map_err(cal_error)?;
-        let side_effects = prepared.plan.side_effects.clone();
+        let side_effects = prepared.plan.side_effects.iter().filter_map(|effect| match effect {
+            Cow::Borrowed(effect) => Some(*effect),
+            Cow::Owned(_) => None,
+        });
+        let side_effects = side_effects.collect();
         Ok(PreparedQuery {
             token,
             tier: prepared.tier,

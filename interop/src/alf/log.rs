@@ -19,6 +19,14 @@ pub(super) const MAX_PARTS: u64 = 1 << PART_BITS;
 /// The highest sequence number that is taken from elsewhere: the store's own, which go on from it, have as much room
 /// again.
 pub(super) const MAX_SEQUENCE: u64 = (1 << 43) - 1;
+/// Bytes of the entries of a part at most, as [`LogEntry::bytes`] counts them: half of what a row has.
+const MAX_PART_BYTES: usize = 512 << 10;
+/// Bytes of an entry beside its name.
+const ENTRY_BYTES: usize = 100;
+/// Bytes of a byte of a name in JSON at most.
+const ESCAPED_BYTES: usize = 6;
+/// Entries of a part at most.
+const MAX_PART_ENTRIES: usize = 1_000;
 /// The number that is the last sequence number.
 const HEAD: &str = "sequence";
 
@@ -40,6 +48,29 @@ impl LogEntry {
     /// The entry of a record that is in another grain since.
     pub(super) fn stored(change: Change, id: &str, address: &ContentAddress) -> Self {
         Self(change, id.to_owned(), Some(address.to_string()))
+    }
+
+    /// Its bytes in a row at most.
+    fn bytes(&self) -> usize {
+        self.1.len().saturating_mul(ESCAPED_BYTES).saturating_add(ENTRY_BYTES)
+    }
+
+    /// Divides entries into parts, each of which one row can have. Names of files may be long.
+    pub(super) fn parts(entries: impl IntoIterator<Item = Self>) -> Vec<Vec<Self>> {
+        let (mut parts, mut bytes) = (Vec::<Vec<Self>>::new(), 0_usize);
+        for entry in entries {
+            bytes = bytes.saturating_add(entry.bytes());
+            match parts.last_mut() {
+                Some(part) if bytes <= MAX_PART_BYTES && part.len() < MAX_PART_ENTRIES => {
+                    part.push(entry);
+                }
+                _ => {
+                    bytes = entry.bytes();
+                    parts.push(vec![entry]);
+                }
+            }
+        }
+        parts
     }
 }
 
@@ -129,6 +160,19 @@ impl Agent<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_part_fits_into_a_row() {
+        let name = |at: usize| "\u{1}".repeat(65_535 * usize::from(at.is_multiple_of(2)));
+        let entries: Vec<_> =
+            (0..2500).map(|at| LogEntry::plain(Change::File, &name(at))).collect();
+        let parts = LogEntry::parts(entries.clone());
+        for part in &parts {
+            assert!(serde_json::to_vec(part).unwrap().len() < 1 << 20);
+        }
+        assert_eq!(parts.concat(), entries);
+        assert_eq!(LogEntry::parts(vec![LogEntry::plain(Change::File, "a"); 2500]).len(), 3);
+    }
 
     #[test]
     fn entries_without_a_grain_are_as_they_always_were() {

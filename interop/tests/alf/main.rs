@@ -18,6 +18,7 @@ mod hostile;
 mod kit;
 mod links;
 mod locks;
+mod many_files;
 mod names;
 mod native;
 mod order;

@@ -10,7 +10,7 @@ use super::{ImportOptions, ImportReport, purged_error};
 use crate::alf::agent::{Agent, Change, is_agent, is_hidden};
 use crate::alf::bundle::Bundle;
 use crate::alf::issue::{Issues, Place};
-use crate::alf::log::MAX_PARTS;
+use crate::alf::log::{LogEntry, MAX_PARTS};
 use crate::alf::names::PRINCIPALS;
 use crate::alf::partition::labels_of;
 use crate::alf::record::{AgentPrincipals, Record, uuid_number, uuid_text};
@@ -108,8 +108,12 @@ impl<'a, 's> Importer<'a, 's> {
         changes: Vec<(Change, String)>,
         report: &mut ImportReport,
     ) -> Result<()> {
-        self.chunk.log.extend(changes);
-        self.flush(report)
+        let entries = changes.iter().map(|(change, name)| LogEntry::plain(*change, name));
+        for part in LogEntry::parts(entries) {
+            self.chunk.log = part;
+            self.flush(report)?;
+        }
+        Ok(())
     }
 
     /// Reads the records of an archive, once. Those that take the place of a record that comes later wait for it.

@@ -147,8 +147,8 @@ impl StorePurge<'_, '_> {
             entries.push(LogEntry::plain(Change::Layer, ATTACHMENTS.name));
         }
         let mut changes = changes.chunks(BATCH);
-        for (part, entries) in (0..).zip(entries.chunks(BATCH)) {
-            let mut rows = self.agent.log_changes((sequence, part), entries)?.to_vec();
+        for (part, entries) in (0..).zip(LogEntry::parts(entries)) {
+            let mut rows = self.agent.log_changes((sequence, part), &entries)?.to_vec();
             rows.extend(changes.next().into_iter().flatten().cloned());
             self.agent.rows.write(rows)?;
         }

@@ -9,6 +9,9 @@
 
 mod again;
 mod attack;
+#[path = "../common/camera.rs"]
+mod camera;
+mod cut_off;
 mod delta;
 mod erased;
 mod examples;

@@ -49,7 +49,9 @@ pub(super) fn keep_sealed(
         let has_bad_lines = survey.bad_lines.range((place, 0)..=(place, u64::MAX)).next().is_some();
         let has_purged = survey.withheld.partitions.contains(&place);
         let is_other = importer.touched.contains(&label) || has_bad_lines || has_purged;
-        if sealed.get(&label).is_some() || is_other {
+        // An import that was interrupted may have kept the bytes without the row that tells of them.
+        let is_kept = sealed.get(&label).is_some() && has_row(agent, &label)?;
+        if is_kept || is_other {
             continue;
         }
         let Some(ids) = ids_of(bundle, partition, &label)? else { continue };
@@ -64,6 +66,11 @@ pub(super) fn keep_sealed(
         true => Ok(()),
         false => agent.rows.write(rows),
     }
+}
+
+fn has_row(agent: &Agent<'_>, label: &str) -> Result<bool> {
+    let row: Option<SealedRow> = agent.rows.get(tables::SEALED, label)?;
+    Ok(row.is_some())
 }
 
 /// The label of a sealed partition, if its time is one that is written too.

@@ -1,0 +1,84 @@
+//! Imports that are killed at any moment, and what comes after them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use grainstore::prelude::*;
+use grainstore_interop::Monitor;
+use grainstore_interop::alf::{self, ExportOptions, ImportOptions};
+use grainstore_interop::archive::ArchiveWriter;
+use serde_json::json;
+
+use crate::camera::Camera;
+use crate::kit::{AGENT, NOW, Read, read, record, with};
+
+const DAY: i64 = 86_400_000;
+
+/// A store whose imports are watched, and room for archives.
+struct Watched {
+    dir: tempfile::TempDir,
+    camera: Arc<Camera>,
+    session: Session,
+}
+
+impl Watched {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (at, copies) = (dir.path().join("store"), dir.path().join("copies"));
+        let camera = Camera::of(&at, &copies, NOW);
+        let options = OpenOptions::new().create(true).clock(Arc::clone(&camera) as _);
+        let session = Store::open(&at, &options).unwrap().session(SessionOptions::default());
+        Self { dir, camera, session }
+    }
+
+    /// The stores that an import leaves if it is killed.
+    fn cut_off(&self, path: &Path) -> Vec<PathBuf> {
+        let copies = self.camera.during(|| import(&self.session, path));
+        assert!(copies.len() >= 3, "{}", copies.len());
+        copies
+    }
+}
+
+fn reopened(copy: &Path) -> Session {
+    Camera::open(copy, NOW + DAY)
+}
+
+fn import(session: &Session, path: &Path) -> alf::ImportReport {
+    let report = alf::import(session, path, &ImportOptions::default(), &Monitor::default());
+    let report = report.unwrap();
+    assert_eq!(report.errors, []);
+    report
+}
+
+fn export(session: &Session, path: &Path) -> Read {
+    alf::export(session, path, &ExportOptions::default(), &Monitor::default()).unwrap();
+    read(path)
+}
+
+#[test]
+fn the_bytes_of_a_sealed_partition_are_kept_by_the_import_that_completes_one() {
+    let watched = Watched::new();
+    let old = with(record(1, "2026-01-02T00:00:00Z"), json!({"tags": ["a"]}));
+    // The bytes are not those that would be written here.
+    let line = old.to_string().replace(",\"", ", \"") + "\n";
+    let manifest = json!({
+        "alf_version": "1.0.0", "created_at": "2026-08-01T00:00:00Z",
+        "agent": {"id": AGENT, "name": "Ada", "source_runtime": "openclaw"},
+        "sync": {"last_sequence": 7},
+        "layers": {"memory": {"record_count": 1, "index_file": "memory/index.json", "partitions": [
+            {"file": "memory/partitions/2026-Q1.jsonl", "from": "2026-01-01", "to": "2026-03-31",
+             "record_count": 1, "sealed": true}]}},
+    });
+    let path = watched.dir.path().join("a.alf");
+    let mut writer = ArchiveWriter::create(&path).unwrap();
+    writer.add("manifest.json", manifest.to_string().as_bytes()).unwrap();
+    writer.add("memory/partitions/2026-Q1.jsonl", line.as_bytes()).unwrap();
+    writer.finish().unwrap();
+    for copy in watched.cut_off(&path) {
+        let session = reopened(&copy);
+        import(&session, &path);
+        let out = export(&session, &watched.dir.path().join("out.alf"));
+        let kept = &out.partitions["memory/partitions/2026-Q1.jsonl"];
+        assert_eq!(String::from_utf8_lossy(kept), line);
+    }
+}

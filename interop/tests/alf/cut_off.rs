@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use grainstore::cal::Query;
 use grainstore::prelude::*;
 use grainstore_interop::Monitor;
 use grainstore_interop::alf::{self, ExportOptions, ImportOptions};
@@ -10,7 +11,7 @@ use grainstore_interop::archive::ArchiveWriter;
 use serde_json::json;
 
 use crate::camera::Camera;
-use crate::kit::{AGENT, NOW, Read, read, record, with};
+use crate::kit::{AGENT, Made, NOW, Read, read, record, with};
 
 const DAY: i64 = 86_400_000;
 
@@ -81,4 +82,28 @@ fn the_bytes_of_a_sealed_partition_are_kept_by_the_import_that_completes_one() {
         let kept = &out.partitions["memory/partitions/2026-Q1.jsonl"];
         assert_eq!(String::from_utf8_lossy(kept), line);
     }
+}
+
+#[test]
+fn large_records_do_not_wait_for_each_other() {
+    let watched = Watched::new();
+    let large = |number: u32| {
+        let numbers = (0..300_000_u32).map(|at| at.wrapping_mul(2_654_435_761 + number));
+        let numbers: Vec<_> = numbers.map(|number| number.to_string()).collect();
+        with(record(number, "2026-07-02T00:00:00Z"), json!({"content": numbers.join(" ")}))
+    };
+    let path = Made::of(vec![("2026-Q3", (1..4).map(large).collect())]);
+    let path = path.write(watched.dir.path(), "a.alf");
+    let mut counts = Vec::new();
+    for copy in watched.cut_off(&path) {
+        let session = reopened(&copy);
+        let page = session.query(&Query::default(), &PageOptions::first(100)).unwrap();
+        counts.push(page.results.iter().filter(|one| is_memory(&one.grain)).count());
+    }
+    counts.dedup();
+    assert_eq!(counts, [0, 1, 2, 3], "each is written before the next one is held");
+}
+
+fn is_memory(grain: &Grain) -> bool {
+    grain.text("relation") == Some("mg:knows")
 }

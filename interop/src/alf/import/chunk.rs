@@ -17,8 +17,10 @@ use crate::kept::NewGrain;
 
 /// Most records of a chunk.
 pub(super) const MAX_RECORDS: usize = 1_000;
-/// Bytes of grains and rows after which a chunk is full.
-pub(super) const MAX_BYTES: usize = 4 << 20;
+/// Bytes of what is held after which a chunk is full.
+pub(super) const MAX_BYTES: usize = 8 << 20;
+/// Bytes that a value of JSON is counted as, beside its text.
+const VALUE_BYTES: usize = 32;
 /// Bytes that a number of a vector is counted as, and a row without vectors.
 const NUMBER_BYTES: usize = 40;
 const ROW_BYTES: usize = 512;
@@ -115,8 +117,11 @@ impl Chunk {
     }
 
     pub(in super::super) fn add(&mut self, waiting: Waiting) {
-        let bytes = waiting.grain.size_bytes().saturating_add(size_of(&waiting.record.changing));
-        self.bytes = self.bytes.saturating_add(bytes);
+        // The fields say what the record says.
+        let said = held_bytes(&waiting.record.rest).saturating_mul(2);
+        for bytes in [waiting.grain.held_bytes(), said, size_of(&waiting.record.changing)] {
+            self.bytes = self.bytes.saturating_add(bytes);
+        }
         self.by_number.insert(waiting.record.number, self.waiting.len());
         self.changed.extend(waiting.changed.iter().map(|(id, _)| id.clone()));
         self.waiting.push(waiting);
@@ -156,6 +161,21 @@ impl Chunk {
         write_rows(agent, &mut done, &log, place)?;
         Ok(done.into_iter().map(|one| one.outcome).collect())
     }
+}
+
+/// The bytes that a value of JSON holds, nearly.
+fn held_bytes(value: &json::Value) -> usize {
+    let of = match value {
+        json::Value::String(text) => text.len(),
+        json::Value::Array(items) => items.iter().map(held_bytes).fold(0, usize::saturating_add),
+        json::Value::Object(members) => {
+            let members = members.iter();
+            let members = members.map(|(name, value)| name.len().saturating_add(held_bytes(value)));
+            members.fold(0, usize::saturating_add)
+        }
+        _ => 0,
+    };
+    of.saturating_add(VALUE_BYTES)
 }
 
 /// The bytes of what changes of a record, nearly: its vectors are what is large.

@@ -107,7 +107,7 @@ impl LayerImport<'_, '_> {
         }
         let Some((item_layer, list)) = layer.items else {
             let document = self.made(layer, layer.name, None, document);
-            counts.add(&self.write(vec![document])?);
+            counts.add(&self.write([document])?);
             return Ok(counts);
         };
         let (mut shell, items) = split(document, list);
@@ -116,12 +116,11 @@ impl LayerImport<'_, '_> {
             Some(old) => shell = merged(old, shell, list),
             None => {}
         }
-        let mut all: Vec<Document> = items
-            .into_iter()
-            .map(|(id, item)| self.made(layer, item_layer, Some(id), item))
-            .collect();
-        all.push(self.made(layer, layer.name, None, shell));
-        let written = self.write(all)?;
+        // Made one by one, while they are written.
+        let items =
+            items.into_iter().map(|(id, item)| self.made(layer, item_layer, Some(id), item));
+        let shell = std::iter::once_with(|| self.made(layer, layer.name, None, shell));
+        let written = self.write(items.chain(shell))?;
         let items = written.split_last().map_or(&[][..], |(_, items)| items);
         counts.add(items);
         // The document counts where its items are all as they were.
@@ -131,7 +130,7 @@ impl LayerImport<'_, '_> {
         Ok(counts)
     }
 
-    fn write(&self, documents: Vec<Document>) -> Result<Vec<Written>> {
+    fn write(&self, documents: impl IntoIterator<Item = Document>) -> Result<Vec<Written>> {
         match self.options.dry_run {
             false => self.agent.documents.write(documents),
             true => documents
@@ -241,7 +240,7 @@ impl LayerImport<'_, '_> {
             sensitivity: Sensitivity::Internal,
             fields: cold(),
         };
-        self.write(vec![document]).map(drop)
+        self.write([document]).map(drop)
     }
 
     fn made(

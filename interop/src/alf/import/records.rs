@@ -108,7 +108,7 @@ impl<'a, 's> Importer<'a, 's> {
         changes: Vec<(Change, String)>,
         report: &mut ImportReport,
     ) -> Result<()> {
-        let entries = changes.iter().map(|(change, name)| LogEntry::plain(*change, name));
+        let entries = changes.into_iter().map(|(change, name)| LogEntry(change, name, None));
         for part in LogEntry::parts(entries) {
             self.chunk.log = part;
             self.flush(report)?;

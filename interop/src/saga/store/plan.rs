@@ -169,7 +169,7 @@ impl<'s> Plan<'s> {
             None => fields,
         };
         let new = made(fields, is_secret)?;
-        self.bytes = self.bytes.saturating_add(new.size_bytes());
+        self.bytes = self.bytes.saturating_add(new.held_bytes());
         let count = self.created.len().saturating_add(self.replaced.len());
         if self.bytes > MAX_BATCH_BYTES || count >= grainstore::limits::MAX_BATCH {
             return Err(Error::limit("the document has more items than are stored together"));

@@ -22,6 +22,7 @@ mod kept;
 pub mod migrate;
 mod monitor;
 pub mod saga;
+mod scratch;
 mod transfer;
 mod uuid;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use grainstore::cal::Query;
 use grainstore::prelude::*;
 use grainstore_interop::Monitor;
-use grainstore_interop::alf::{self, ExportOptions, ImportOptions};
+use grainstore_interop::alf::{self, DeltaOptions, ExportOptions, ImportOptions};
 use grainstore_interop::archive::ArchiveWriter;
 use serde_json::json;
 
@@ -106,4 +106,33 @@ fn large_records_do_not_wait_for_each_other() {
 
 fn is_memory(grain: &Grain) -> bool {
     grain.text("relation") == Some("mg:knows")
+}
+
+#[test]
+fn no_archive_is_out_before_the_audit_log_tells_of_it() {
+    let watched = Watched::new();
+    let path = Made::of(vec![("2026-Q3", vec![record(1, "2026-07-02T00:00:00Z")])]);
+    import(&watched.session, &path.write(watched.dir.path(), "a.alf"));
+    let told = || {
+        let entries = watched.session.audit(None, 1000).unwrap().into_iter();
+        entries.filter(|entry| entry.operation == "export_archive").count()
+    };
+    let out = watched.dir.path().join("out");
+    // While it is written, something else takes the name, so that the archive cannot have it.
+    let progress = |_, _| {
+        let mut files = std::fs::read_dir(watched.dir.path()).unwrap();
+        if files.any(|file| file.unwrap().file_name().to_string_lossy().ends_with(".part")) {
+            std::fs::create_dir_all(out.join("folder")).unwrap();
+        }
+    };
+    let in_the_way = || Monitor { progress: Some(&progress), ..Monitor::default() };
+    let session = &watched.session;
+    assert!(alf::export(session, &out, &ExportOptions::default(), &in_the_way()).is_err());
+    assert_eq!(told(), 1);
+    std::fs::remove_dir_all(&out).unwrap();
+    let since = DeltaOptions { since: 1, ..DeltaOptions::default() };
+    assert!(alf::export_delta(session, &out, &since, &in_the_way()).is_err());
+    assert_eq!(told(), 2);
+    std::fs::remove_dir_all(&out).unwrap();
+    assert_eq!(std::fs::read_dir(watched.dir.path()).unwrap().count(), 2, "a.alf and the store");
 }

@@ -252,6 +252,6 @@ impl<'a> ArchivePurge<'a> {
         for name in names {
             entries.insert(0, NewEntry::text(name, &manifest));
         }
-        write_entries(ArchiveWriter::create(to)?, entries, monitor).map(drop)
+        write_entries(ArchiveWriter::create(to)?, entries, monitor)?.1.place()
     }
 }

@@ -1,12 +1,12 @@
 //! The files of a container: checked against what the document says of them, and stored.
 
+use std::fs::File;
 use std::io;
 
 use grainstore::format::container::{self, SeekSource};
 use grainstore::format::{DecodeOptions, Envelope, OfflineResolver, SignatureVerdict};
 use grainstore::{ErrorKind, Session};
 use serde_json::Value;
-use tempfile::NamedTempFile;
 
 use crate::archive::unread;
 use crate::error::{Error, Result};
@@ -18,6 +18,7 @@ use crate::saga::encrypt::is_encrypted;
 use crate::saga::map::PROFILE;
 use crate::saga::native::{Candidates, Links};
 use crate::saga::wallet::Wallet;
+use crate::scratch;
 
 /// Bytes of a line of the events of a container, and memory of its value, at most.
 const MAX_EVENT_BYTES: usize = 4 << 20;
@@ -67,12 +68,12 @@ pub(super) fn check(container: &Container) -> Result<()> {
     Ok(())
 }
 
-/// The grains of the long-term memory, in a file of their own, checked; `None` if it is not one of a Grainstore, or
+/// The grains of the long-term memory, in a file without a name, checked; `None` if it is not one of a Grainstore, or
 /// encrypted.
 ///
 /// # Errors
 /// The codes of OMS section 19 for a damaged one.
-pub(super) fn grains_of(container: &Container) -> Result<Option<(NamedTempFile, Links)>> {
+pub(super) fn grains_of(container: &Container) -> Result<Option<(File, Links)>> {
     let long_term =
         container.document().get("layers").and_then(|it| at_path(it, "memory.longTerm"));
     let Some(long_term) = long_term.filter(|it| !is_encrypted(it)) else { return Ok(None) };
@@ -82,9 +83,9 @@ pub(super) fn grains_of(container: &Container) -> Result<Option<(NamedTempFile, 
         return Ok(None);
     };
     let at = |error: Error| error.in_entry(LONG_TERM);
-    let mut file = NamedTempFile::new().map_err(|error| at(error.into()))?;
+    let mut file = scratch::file()?;
     io::copy(&mut source, &mut file).map_err(|error| at(unread(error)))?;
-    let again = file.reopen().map_err(|error| at(error.into()))?;
+    let again = file.try_clone().map_err(scratch::failed)?;
     let links = check_grains(SeekSource::new(again), container.document()).map_err(at)?;
     Ok(Some((file, links)))
 }
@@ -94,7 +95,7 @@ pub(super) fn grains_of(container: &Container) -> Result<Option<(NamedTempFile, 
 ///
 /// # Errors
 /// The codes of OMS section 19; `ERR_SIGNATURE`.
-fn check_grains(source: SeekSource<std::fs::File>, document: &Document) -> Result<Links> {
+fn check_grains(source: SeekSource<File>, document: &Document) -> Result<Links> {
     let grains = container::Container::open(source, &DecodeOptions::default())?;
     grains.verify()?;
     let (candidates, mut links) = (Candidates::of(document)?, Links::new());

@@ -153,7 +153,7 @@ pub fn import_container(
                 cancel: options.monitor.cancel.clone(),
                 progress: None,
             };
-            let imported = session.import([memory.path()], &how);
+            let imported = session.import_opened([(LONG_TERM.to_owned(), memory)], &how);
             let imported =
                 imported.map_err(|error| crate::Error::from(error).in_entry(LONG_TERM))?;
             report.grains = Some(imported);

@@ -8,7 +8,7 @@ use grainstore::{ContentAddress, ErrorKind, Owner, RowChange};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::{AgentStore, HEADS, Head, key_of};
+use super::{AgentStore, HEADS, Head, PLANNED, key_of};
 use crate::error::{Error, Result};
 use crate::json;
 use crate::kept::NewGrain;
@@ -202,8 +202,9 @@ impl<'s> Plan<'s> {
         self.created.iter().find(|(_, of)| *of == key).map(|(new, _)| new.address())
     }
 
-    /// Writes what was planned. New grains are stored all or none; then what they replace is superseded, and rows are
-    /// written. If it is interrupted, the same import again does the rest.
+    /// Writes what was planned. Rows name the grains first: an erasure of the agent finds them, and whatever is imported
+    /// next goes on from them, if it is interrupted. New grains are stored all or none; then what they replace is
+    /// superseded, and rows that lead to them are written.
     ///
     /// # Errors
     /// Those of [`Session::put_batch`] and [`Session::supersede`].
@@ -220,6 +221,7 @@ impl<'s> Plan<'s> {
                 None => error,
             }
         };
+        self.announce()?;
         let keys: Vec<_> = self.created.iter().map(|(_, key)| key.clone()).collect();
         session
             .put_batch(self.created.iter().map(|(new, _)| new.offer()))
@@ -230,25 +232,41 @@ impl<'s> Plan<'s> {
         }
         let created = self.created.drain(..).map(|(new, key)| (new, key, true));
         let replaced = self.replaced.drain(..).map(|it| (it.new, it.key, it.moves_row));
-        let (mut heads, mut notes) = (BTreeMap::new(), Vec::new());
+        let (mut heads, mut done) = (BTreeMap::new(), Vec::new());
         for (mut new, key, moves_row) in created.chain(replaced) {
             new.store_spilled(session)?;
             let address = new.address();
-            let kind = key.split('\0').next().unwrap_or_default();
-            notes.push(self.store.noted(kind, &address)?);
+            done.push(self.store.rows.remove(PLANNED, key.as_str()));
             if moves_row {
                 let (head, owner) = (Head::of(&key, &address), Owner::Grain(address));
                 heads.insert(key.clone(), self.store.rows.put(HEADS, key.as_str(), &head, owner)?);
             }
         }
         // Rows last: what they lead to is whole.
-        for some in in_parts(notes.into_iter().chain(heads.into_values())) {
+        for some in in_parts(heads.into_values().chain(done)) {
             self.store.rows.write(some)?;
         }
         if let Some(progress) = monitor.progress {
             progress(of, of);
         }
         Ok(self.counts)
+    }
+}
+
+impl Plan<'_> {
+    /// Notes the grains as the agent's, and which of them are first versions of which item.
+    fn announce(&self) -> Result<()> {
+        let mut rows = Vec::new();
+        for (new, key) in &self.created {
+            let head = Head::of(key, &new.address());
+            rows.push(self.store.rows.put(PLANNED, key.as_str(), &head, Owner::Store)?);
+        }
+        let created = self.created.iter().map(|(new, key)| (new, key));
+        for (new, key) in created.chain(self.replaced.iter().map(|it| (&it.new, &it.key))) {
+            let kind = key.split('\0').next().unwrap_or_default();
+            rows.push(self.store.noted(kind, &new.address())?);
+        }
+        in_parts(rows.into_iter()).into_iter().try_for_each(|some| self.store.rows.write(some))
     }
 }
 

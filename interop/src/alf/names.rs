@@ -98,6 +98,8 @@ pub(super) mod tables {
     pub(in super::super) const PURGED_FILES: u8 = 8;
     /// Agents that were purged as a whole, in the application of all agents.
     pub(in super::super) const PURGED_AGENTS: u8 = 2;
+    /// Purges that have begun, in the application of all agents.
+    pub(in super::super) const PURGES: u8 = 3;
     /// Agents, in the application of all agents.
     pub(in super::super) const AGENTS: u8 = 1;
 }

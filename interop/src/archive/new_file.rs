@@ -92,6 +92,11 @@ impl NewFile {
 }
 
 impl WholeFile {
+    /// Where its bytes are, until it has its name.
+    pub(crate) fn bytes_at(&self) -> &Path {
+        self.file.path()
+    }
+
     /// Gives the file its name.
     ///
     /// # Errors

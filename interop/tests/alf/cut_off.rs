@@ -5,13 +5,17 @@ use std::sync::Arc;
 
 use grainstore::cal::Query;
 use grainstore::prelude::*;
+use grainstore::{EpochMs, RowRange};
 use grainstore_interop::Monitor;
-use grainstore_interop::alf::{self, DeltaOptions, ExportOptions, ImportOptions};
-use grainstore_interop::archive::ArchiveWriter;
+use grainstore_interop::alf::{
+    self, DeltaOptions, ExportOptions, ImportOptions, PurgeOptions, PurgeReason, PurgeScope,
+};
+use grainstore_interop::archive::{ArchiveWriter, Limits};
 use serde_json::json;
 
 use crate::camera::Camera;
-use crate::kit::{AGENT, Made, NOW, Read, read, record, with};
+use crate::kit::{AGENT, Made, NOW, PERSON, Read, id, read, record, with};
+use crate::purge::secretive;
 
 const DAY: i64 = 86_400_000;
 
@@ -135,4 +139,103 @@ fn no_archive_is_out_before_the_audit_log_tells_of_it() {
     assert_eq!(told(), 2);
     std::fs::remove_dir_all(&out).unwrap();
     assert_eq!(std::fs::read_dir(watched.dir.path()).unwrap().count(), 2, "a.alf and the store");
+}
+
+/// What a purge tells, but for its id and times.
+fn told(path: &Path) -> serde_json::Value {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    for name in ["purge_id", "requested_at", "completed_at"] {
+        assert!(last.as_object_mut().unwrap().remove(name).is_some());
+    }
+    last
+}
+
+#[test]
+fn the_record_of_a_purge_that_was_cut_off_tells_of_all_that_it_took() {
+    let scopes = [
+        PurgeScope::Records(vec![id(2), id(1)]),
+        PurgeScope::User(PERSON.into()),
+        PurgeScope::Agent,
+    ];
+    for scope in scopes {
+        let watched = Watched::new();
+        import(&watched.session, &secretive().write(watched.dir.path(), "a.alf"));
+        let mut asked = PurgeOptions::new(PurgeReason::GdprArticle17, PERSON);
+        let purge = |session: &Session, asked: &PurgeOptions| {
+            alf::purge(session, &scope, asked, &Monitor::default()).unwrap()
+        };
+        let whole = watched.dir.path().join("whole.jsonl");
+        asked.audit_file = Some(whole.clone());
+        let copies = watched.camera.during(|| purge(&watched.session, &asked));
+        assert!(told(&whole)["records_removed"].as_u64().unwrap() > 0);
+        let mut seen = 0;
+        for copy in copies {
+            let session = reopened(&copy);
+            let audit = copy.with_extension("jsonl");
+            // Once nothing is kept of the purge any more, its record is written.
+            let range = RowRange::BytesAfter(None);
+            let begun = session.rows("alf", 3, &range, 10).unwrap().rows.len();
+            if begun == 0 && seen > 0 {
+                continue;
+            }
+            seen += begun;
+            // A line that a crash broke off.
+            std::fs::write(&audit, "{\"purge_id\": \"01").unwrap();
+            asked.audit_file = Some(audit.clone());
+            purge(&session, &asked);
+            assert_eq!(told(&audit), told(&whole), "{copy:?}");
+            assert_eq!(std::fs::read_to_string(&audit).unwrap().lines().count(), 2);
+            assert_eq!(session.store().verify(true).unwrap().problems, []);
+        }
+        assert!(seen > 3);
+    }
+}
+
+#[test]
+fn the_record_of_a_purge_of_a_file_is_not_lost_behind_its_last_step() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = secretive().write(dir.path(), "a.alf");
+    let audit = dir.path().join("audit.jsonl");
+    let mut asked = PurgeOptions::new(PurgeReason::GdprArticle17, PERSON);
+    asked.audit_file = Some(audit.clone());
+    let purge = |numbers: &[u32], to: &Path, asked: &PurgeOptions| {
+        let progress = |_, _| {
+            // While the new file is written, something takes the place of the audit file.
+            if asked.audit_file.as_ref() == Some(&audit) && audit.is_file() && numbers == [2] {
+                std::fs::remove_file(&audit).unwrap();
+                std::fs::create_dir(&audit).unwrap();
+            }
+        };
+        let ids: Vec<_> = numbers.iter().map(|number| id(*number)).collect();
+        let monitor = Monitor { progress: Some(&progress), ..Monitor::default() };
+        alf::purge_archive(&path, to, &ids, EpochMs::new(NOW), asked, Limits::default(), &monitor)
+    };
+    let mut whole = asked.clone();
+    whole.audit_file = Some(dir.path().join("whole.jsonl"));
+    purge(&[2], &dir.path().join("other.alf"), &whole).unwrap();
+    assert!(purge(&[2], &path, &asked).is_err(), "the record cannot be written");
+    assert!(!read(&path).records.contains_key(&id(2)));
+    std::fs::remove_dir(&audit).unwrap();
+    // Another purge writes it down first; the same one only writes it down.
+    for (numbers, lines) in [(vec![1], 2), (vec![2], 1)] {
+        let copy = dir.path().join("copy.alf");
+        std::fs::copy(&path, &copy).unwrap();
+        let kept = std::fs::read(dir.path().join("audit.jsonl.begun")).unwrap();
+        let silent = Monitor::default();
+        let ids: Vec<_> = numbers.iter().map(|number| id(*number)).collect();
+        let now = EpochMs::new(NOW);
+        let done = alf::purge_archive(&path, &path, &ids, now, &asked, Limits::default(), &silent)
+            .unwrap();
+        assert_eq!(done.records_removed, 1);
+        let text = std::fs::read_to_string(&audit).unwrap();
+        assert_eq!(text.lines().count(), lines);
+        let first = dir.path().join("first.jsonl");
+        std::fs::write(&first, text.lines().next().unwrap()).unwrap();
+        assert_eq!(told(&first), told(&dir.path().join("whole.jsonl")));
+        assert!(!dir.path().join("audit.jsonl.begun").exists());
+        std::fs::rename(&copy, &path).unwrap();
+        std::fs::write(dir.path().join("audit.jsonl.begun"), kept).unwrap();
+        std::fs::remove_file(&audit).unwrap();
+    }
 }

@@ -30,6 +30,7 @@ impl StorePurge<'_, '_> {
         if self.options.dry_run {
             return Ok(());
         }
+        self.begin(targets, report)?;
         self.remember_all(targets)?;
         self.erase(targets)?;
         let documents: Vec<ContentAddress> = targets.documents.keys().copied().collect();

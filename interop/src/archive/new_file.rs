@@ -52,17 +52,35 @@ impl NewFile {
     /// there is no such directory; `ERR_IO`.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
-        grainstore::check_outside(&path)?;
+        Self::check(&path)?;
         let above = folder_of(&path);
-        if !above.is_dir() {
-            let message = format!("there is no directory {}", above.display());
-            let error = Error::new(ErrorKind::NotFound, message);
-            return Err(error.with_hint("make the directory first").at_path(&path));
-        }
-        check_replaceable(&path)?;
         sweep(above);
         let file = begun(above).map_err(|error| unwritable(error, &path))?;
         Ok(Self { file: BufWriter::new(file), path })
+    }
+
+    /// Asks whether a file could be begun, so that nothing is worked out in vain.
+    ///
+    /// ```
+    /// use grainstore_interop::archive::NewFile;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// NewFile::check(&dir.path().join("report.json"))?;
+    /// assert!(NewFile::check(dir.path()).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`NewFile::create`].
+    pub fn check(path: &Path) -> Result<()> {
+        grainstore::check_outside(path)?;
+        let above = folder_of(path);
+        if !above.is_dir() {
+            let message = format!("there is no directory {}", above.display());
+            let error = Error::new(ErrorKind::NotFound, message);
+            return Err(error.with_hint("make the directory first").at_path(path));
+        }
+        check_replaceable(path)
     }
 
     /// Syncs the file, and gives it its name.

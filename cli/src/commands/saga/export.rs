@@ -11,7 +11,7 @@ use grainstore_interop::saga::{
 use grainstore_rpc::conditions_of;
 
 use super::key::{KeyOptions, SignerOptions};
-use super::write;
+use super::{check_target, write};
 use crate::commands::followed::followed;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
@@ -71,6 +71,8 @@ pub(super) struct Export {
 
 impl Export {
     pub(super) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let given = [&self.manifest.organization_key, &self.consent, &self.transfer];
+        check_target(&self.file, given.into_iter().flatten().chain([&self.key.key_seed]))?;
         let session = context.session()?;
         let signer = self.key.signer(&mut context.output)?;
         let organization = self.manifest.signer(&mut context.output)?;

@@ -512,8 +512,7 @@ impl Session {
     /// ```
     #[must_use]
     pub fn signature(&self, stored: &StoredGrain) -> Option<SignatureVerdict> {
-        let envelope = stored.envelope.as_ref()?;
-        Some(envelope.verify(self.store.inner().resolver()))
+        Some(self.store.verdict(stored.envelope.as_ref()?))
     }
 
     /// Returns the grains with these addresses, `None` for each that [`Session::get`] would refuse. Each
@@ -756,7 +755,7 @@ impl Session {
     fn verify_signed(&self, bytes: Vec<u8>) -> Result<PreparedGrain> {
         let envelope = Envelope::parse(bytes)?;
         let blob = envelope.blob()?.to_vec();
-        let verdict = envelope.verify(self.store.inner().resolver());
+        let verdict = self.store.verdict(&envelope);
         if let SignatureVerdict::Invalid(reason) = &verdict {
             let message = format!("the signature is invalid: {reason}");
             return Err(Error::new(ErrorKind::Signature, message));

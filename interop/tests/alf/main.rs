@@ -9,6 +9,7 @@
 
 mod again;
 mod attack;
+mod consents;
 mod delta;
 mod erased;
 mod examples;

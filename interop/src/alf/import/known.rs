@@ -234,11 +234,13 @@ impl Importer<'_, '_> {
             if let Some(Field::Map(context)) = fields.get_mut("context") {
                 context.insert(key, Field::from(self.now.get()));
             }
-        } else if let Some(carried) = carried(&record.rest)?
-            && carried.continues(old)
-            && let Some(view) = small(without_grain(record.rest.clone()))
-        {
-            return Ok(Made::carrying(carried, view, fields, old));
+        } else if let Some(carried) = carried(&record.rest)? {
+            carried.check_consent(self.agent.session, old.as_ref().map(|((old, _), _)| old))?;
+            if carried.continues(old)
+                && let Some(view) = small(without_grain(record.rest.clone()))
+            {
+                return Ok(Made::carrying(carried, view, fields, old));
+            }
         }
         let grain_type = grain_type_of(filled).byte();
         let (old, retired) = match old {
@@ -361,7 +363,7 @@ impl Made {
         fields: grainstore::format::Map,
         old: Former<'_>,
     ) -> Self {
-        let Carried { offer, address, grain } = carried;
+        let Carried { offer, address, grain, .. } = carried;
         let old = old.map(|((old, _), _)| old).filter(|old| *old != address);
         Self {
             grain: NewGrain::given(offer, address),

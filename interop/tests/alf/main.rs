@@ -13,6 +13,7 @@ mod consents;
 mod delta;
 mod erased;
 mod examples;
+mod gone;
 mod hidden;
 mod histories;
 mod hostile;

@@ -81,6 +81,8 @@ pub(in super::super) struct Chunk {
     bytes: usize,
     /// Ids of records that others of the chunk are changes of.
     changed: BTreeSet<String>,
+    /// Of records that are another version now, by their ids, the hash of what they said before, and its grain.
+    pub(in super::super) former: HashMap<String, (String, ContentAddress)>,
     /// Entries of the log beyond those of the records.
     pub(in super::super) log: Vec<(Change, String)>,
 }
@@ -136,11 +138,12 @@ impl Chunk {
         agent: &Agent<'_>,
         place: (u64, &mut u64),
     ) -> Result<Vec<Outcome>> {
-        let Self { waiting, rows, log, .. } = self;
+        let Self { waiting, rows, log, former, .. } = self;
         let mut done = Vec::with_capacity(waiting.len() + rows.len());
         for (mut one, result, lost_place) in store_grains(agent.session, waiting)? {
             let mut changes = Vec::new();
-            let result = result.and_then(|()| finish_record(agent, &mut one, &mut changes));
+            let result =
+                result.and_then(|()| finish_record(agent, &mut one, &former, &mut changes));
             let (change, created_ms) = (one.counted, one.record.created_ms);
             let outcome = Outcome { change, created_ms, at: one.at, result, lost_place };
             let entry = LogEntry::stored(one.change, &one.record.id, &one.grain.address());
@@ -235,7 +238,12 @@ impl Chunk {
 }
 
 /// Stores what lies beside the grain of a record, and adds its row.
-fn finish_record(agent: &Agent<'_>, one: &mut Waiting, changes: &mut Vec<RowChange>) -> Result<()> {
+fn finish_record(
+    agent: &Agent<'_>,
+    one: &mut Waiting,
+    former: &HashMap<String, (String, ContentAddress)>,
+    changes: &mut Vec<RowChange>,
+) -> Result<()> {
     one.grain.store_spilled(agent.session)?;
     let address = one.grain.address();
     if one.is_over() {
@@ -244,6 +252,8 @@ fn finish_record(agent: &Agent<'_>, one: &mut Waiting, changes: &mut Vec<RowChan
     let native = one.native.take();
     let row = RecordRow { native, ..RecordRow::new(&address, &one.record, one.grain_type) };
     changes.push(agent.row_change(&one.record.id, &row)?);
+    let former = former.get(&one.record.id).map(|(digest, address)| (digest.as_str(), address));
+    changes.push(agent.past_change(&one.record.id, former)?);
     if one.restored {
         changes.push(agent.rows.remove(tables::PURGED, one.record.id.as_str()));
     }

@@ -40,6 +40,9 @@ impl Importer<'_, '_> {
         at: At<'_>,
         report: &mut ImportReport,
     ) -> Result<()> {
+        if self.is_erased(&record)? {
+            return self.refuse_erased(&record, at, report);
+        }
         let mut old = None;
         // A change without a target takes the place of what it says it changes.
         if let Some(target) = record.supersedes.as_ref().or(record.change_of.as_ref())
@@ -101,6 +104,9 @@ impl Importer<'_, '_> {
             report.records.unchanged += 1;
             return Ok(());
         }
+        if !is_same && self.is_erased_version(&record)? {
+            return self.refuse_erased(&record, at, report);
+        }
         let [was, is] = [status_of(&changing), record.status()].map(str::to_owned);
         let is_ended = |status: &str| matches!(status, "deleted" | "archived");
         if labels_of(row.created_ms).iter().any(|label| self.sealed.contains(label)) {
@@ -115,6 +121,7 @@ impl Importer<'_, '_> {
             let change = if is == "deleted" { Change::Deleted } else { Change::Updated };
             return self.update_row(row, &rest, &record, (&was, change), at);
         }
+        self.chunk.former.insert(record.id.clone(), (digest_of(&rest), row.address.parse()?));
         let newest = self.agent.newest(row)?;
         let old = (newest.address.parse()?, newest.grain_type);
         let change = if is == "deleted" { Change::Deleted } else { Change::Updated };
@@ -259,9 +266,12 @@ impl Importer<'_, '_> {
         Ok(Made { grain, grain_type, fields, native: None, restored, old, retired })
     }
 
-    /// Returns `true` for a record that was purged and is taken all the same.
+    /// Returns `true` for a record that was purged or erased and is taken all the same.
     fn is_restored(&self, record: &Record) -> Result<bool> {
-        Ok(self.has_purged && self.agent.is_purged(&record.id)?)
+        let id = record.id.as_str();
+        let is_erased =
+            self.allows_purged() && self.agent.past(id)?.is_some() && self.agent.row(id)?.is_none();
+        Ok(is_erased || (self.has_purged && self.agent.is_purged(id)?))
     }
 
     /// Deletes the records that an archive does not have.

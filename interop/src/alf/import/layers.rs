@@ -226,7 +226,9 @@ impl LayerImport<'_, '_> {
     ) -> Result<()> {
         let kept = self.agent.documents.read(MANIFEST_LAYER, None)?.map(|kept| kept.value);
         let is_older = kept.as_ref().and_then(time_of) > time_of(&value);
-        if mode == ImportMode::Merge && is_older {
+        let is_erased = !self.options.allow_purged
+            && self.agent.documents.is_erased(MANIFEST_LAYER, None, &value)?;
+        if is_erased || (mode == ImportMode::Merge && is_older) {
             return Ok(());
         }
         if !kept.is_some_and(|kept| equal(&said_once(&kept), &said_once(&value))) {

@@ -3,11 +3,12 @@
 //! `report`: what came of it. `layers`: documents and files, `documents`: how they are kept. `records`: the lines.
 //! `deferred`: those that wait for later ones. `known`: new records, changed ones. `chunk`: records that are written
 //! together, `grains`: their grains. `follow`: what the store itself did to records since. `sealed`: partitions whose
-//! bytes must not change. `withheld`: what was purged, and stays out.
+//! bytes must not change. `withheld`: what was purged, and stays out, `erased`: what was erased.
 
 mod chunk;
 mod deferred;
 mod documents;
+mod erased;
 mod follow;
 mod grains;
 mod known;
@@ -66,8 +67,8 @@ pub struct ImportOptions {
     pub strict: bool,
     /// True to report what would be done, and to write nothing.
     pub dry_run: bool,
-    /// True to take what was purged from this store: records, files with something of them, and an agent that was purged as
-    /// a whole.
+    /// True to take what was purged from this store or erased in it: records, documents, files with something of what was
+    /// purged, and an agent that was purged as a whole. What is of a user who was erased stays away all the same.
     pub allow_purged: bool,
     /// What is read of the archive at most.
     pub limits: Limits,

@@ -52,6 +52,8 @@ pub(in super::super) struct Importer<'a, 's> {
     /// True if the store has nothing of the agent yet.
     is_new: bool,
     pub(super) has_purged: bool,
+    /// Ids of records that were not taken, since they were erased.
+    pub(super) gone: BTreeSet<String>,
 }
 
 /// A line: the place of its partition, and its number.
@@ -86,6 +88,7 @@ impl<'a, 's> Importer<'a, 's> {
             now: agent.session.now(),
             is_new: agent.sequence()? == 0,
             has_purged: agent.has_purged()?,
+            gone: BTreeSet::new(),
         })
     }
 
@@ -268,6 +271,20 @@ impl<'a, 's> Importer<'a, 's> {
                 self.take_known(row, record, filled_rest.as_ref(), at, report)
             }
         }
+    }
+
+    /// Returns `true` if the store had nothing of the agent before.
+    pub(super) fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    pub(super) fn allows_purged(&self) -> bool {
+        self.options.allow_purged
+    }
+
+    /// Returns `true` if nothing is written.
+    pub(super) fn is_dry(&self) -> bool {
+        self.options.dry_run
     }
 
     fn is_delta(&self, bundle: &Bundle) -> bool {

@@ -1,13 +1,15 @@
-//! The versions of a document: which is the newest, which can be read, which came before.
+//! The versions of a document: which is the newest, which can be read, which came before, which were erased.
 
 use grainstore::format::Value;
-use grainstore::{ContentAddress, ErrorKind};
+use grainstore::{ContentAddress, ErrorKind, Owner, RowChange};
 
 use super::{Documents, HEADS, Head, KeptDocument, key_of};
 use crate::error::{Error, Result};
 use crate::json;
-use crate::kept::whole_fields;
+use crate::kept::{Past, digest_of, whole_fields};
 
+/// The table of rows that tell which versions a document had, also when they are erased.
+const PAST: u8 = 241;
 /// Most versions that are walked from a row to the newest.
 const MAX_STEPS: usize = 100_000;
 
@@ -19,7 +21,62 @@ pub(super) struct Found {
     pub(super) kept: Option<KeptDocument>,
 }
 
+/// The key of a document, and the hash of the version that is written.
+pub(super) struct Version {
+    pub(super) key: String,
+    pub(super) digest: String,
+}
+
 impl Documents<'_> {
+    /// The rows that lead to a version, and that remember it.
+    pub(super) fn rows_of(
+        &self,
+        version: &Version,
+        address: &ContentAddress,
+    ) -> Result<[RowChange; 2]> {
+        let key = version.key.as_str();
+        let head = Head { address: address.to_string() };
+        let mut past = Past::read(&self.rows, PAST, key)?.unwrap_or_default();
+        past.add(&version.digest, address);
+        let past = past.change(&self.rows, PAST, key)?;
+        Ok([self.rows.put(HEADS, key, &head, Owner::Grain(*address))?, past])
+    }
+
+    /// The change that forgets which versions a document had.
+    pub(crate) fn forgotten(&self, layer: &str, item: Option<&str>) -> RowChange {
+        self.rows.remove(PAST, key_of(layer, item).as_str())
+    }
+
+    /// The changes that forget which versions all documents had.
+    ///
+    /// # Errors
+    /// Those of [`Session::rows`](grainstore::Session::rows).
+    pub(crate) fn all_forgotten(&self) -> Result<Vec<RowChange>> {
+        let mut changes = Vec::new();
+        self.rows.each(PAST, |key, _: Past| {
+            changes.push(self.rows.remove(PAST, key));
+            Ok(())
+        })?;
+        Ok(changes)
+    }
+
+    /// Returns `true` for an item that was here and was erased, whatever it says now, and for a version of a document or an
+    /// item that was.
+    ///
+    /// # Errors
+    /// Those of [`Session::row`](grainstore::Session::row).
+    pub(crate) fn is_erased(
+        &self,
+        layer: &str,
+        item: Option<&str>,
+        value: &json::Value,
+    ) -> Result<bool> {
+        let key = key_of(layer, item);
+        let Some(past) = Past::read(&self.rows, PAST, &key)? else { return Ok(false) };
+        let is_gone = item.is_some() && self.rows.get::<Head>(HEADS, &key)?.is_none();
+        Ok(is_gone || past.has_erased(self.session, &digest_of(value))?)
+    }
+
     /// Returns where a document is; `None` if there never was one.
     pub(super) fn find(&self, layer: &str, item: Option<&str>) -> Result<Option<Found>> {
         let Some(noted) = self.noted(layer, item)? else { return Ok(None) };

@@ -1,0 +1,70 @@
+//! What was here: a row for each record, document or item, which stays when its grains are erased. A grain that says the
+//! same again has other bytes where other grains are there by then, so that bytes alone do not tell that it was erased.
+//!
+//! Knows ids and hashes, not what they are of.
+
+use data_encoding::HEXLOWER;
+use grainstore::{ContentAddress, ErrorKind, Owner, RowChange, Session};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::Rows;
+use crate::error::Result;
+use crate::json::{self, Value};
+
+/// Versions that are remembered, the last ones.
+const MAX_VERSIONS: usize = 1_000;
+/// Bytes of the hash of a version.
+const DIGEST_BYTES: usize = 16;
+
+/// The versions that something had: of each the hash of what it said, and its grain.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Past(Vec<(String, String)>);
+
+impl Past {
+    /// Reads what is known of a key; `None` for what never was here.
+    ///
+    /// # Errors
+    /// Those of [`Rows::get`].
+    pub(crate) fn read(rows: &Rows<'_>, table: u8, key: &str) -> Result<Option<Self>> {
+        rows.get(table, key)
+    }
+
+    /// The change that writes it, in a row that belongs to nobody.
+    ///
+    /// # Errors
+    /// Those of [`Rows::put`].
+    pub(crate) fn change(&self, rows: &Rows<'_>, table: u8, key: &str) -> Result<RowChange> {
+        rows.put(table, key, self, Owner::Store)
+    }
+
+    /// Adds a version, each once.
+    pub(crate) fn add(&mut self, digest: &str, address: &ContentAddress) {
+        let version = (digest.to_owned(), address.to_string());
+        if !self.0.contains(&version) {
+            self.0.push(version);
+            let surplus = self.0.len().saturating_sub(MAX_VERSIONS);
+            self.0.drain(..surplus);
+        }
+    }
+
+    /// Returns `true` if a version that said this was erased.
+    ///
+    /// # Errors
+    /// `ERR_CORRUPT`.
+    pub(crate) fn has_erased(&self, session: &Session, digest: &str) -> Result<bool> {
+        for (_, address) in self.0.iter().filter(|(of, _)| of == digest) {
+            let found = session.inspect(&address.parse::<ContentAddress>()?);
+            if found.is_err_and(|error| error.kind() == ErrorKind::Erased) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The hash of what a version says, whatever the order of its members.
+pub(crate) fn digest_of(value: &Value) -> String {
+    let hash = Sha256::digest(json::line(value));
+    HEXLOWER.encode(hash.get(..DIGEST_BYTES).unwrap_or_default())
+}

@@ -1,0 +1,220 @@
+//! What was erased in the store stays erased: an archive that has it brings back no record and no item, whatever bytes
+//! their grains would have now.
+
+use grainstore::EraseOptions;
+use grainstore_interop::Monitor;
+use grainstore_interop::alf::{self, ImportMode, ImportOptions};
+use serde_json::{Value, json};
+
+use crate::erased::{all, assert_gone, saying};
+use crate::kit::*;
+use crate::purge::SECRET;
+use crate::vouched::running;
+
+const TIME: &str = "2026-07-02T00:00:00Z";
+
+fn secret(number: u32, more: Value) -> Value {
+    with(with(record(number, TIME), json!({"content": SECRET})), more)
+}
+
+/// Erases every grain whose text has the secret, or one of these.
+fn erase(world: &World, texts: &[&str]) {
+    for stored in all(world) {
+        let text = serde_json::to_string(&stored.grain().unwrap()).unwrap();
+        if texts.iter().any(|said| text.contains(said)) {
+            world.session.erase(&stored.address, "a test", &EraseOptions::new()).unwrap();
+        }
+    }
+}
+
+/// Imports archives one after the other, erases what says these texts, and imports the last again: it is refused.
+fn comes_not_back(archives: &[Vec<Value>], texts: &[&str]) {
+    comes_not_back_in(archives, archives.last().unwrap(), texts);
+}
+
+fn comes_not_back_in(archives: &[Vec<Value>], last: &[Value], texts: &[&str]) {
+    for mode in [ImportMode::Merge, ImportMode::Mirror] {
+        let world = World::new();
+        for records in archives {
+            world.import_made(&running(records.clone()));
+        }
+        erase(&world, texts);
+        let path = running(last.to_vec()).write(world.dir.path(), "in.alf");
+        let options = |dry_run| ImportOptions { mode, dry_run, ..ImportOptions::default() };
+        for dry_run in [true, false, false] {
+            let report = world.import_with(&path, &options(dry_run));
+            assert!(report.records.failed > 0, "{report:?}");
+            assert!(report.errors.iter().all(|it| it.message.contains("ERR_ERASED")), "{report:?}");
+        }
+        std::fs::remove_file(path).unwrap();
+        assert_gone(&world);
+        assert!(!world.assembled("beliefs").contains("4929"));
+    }
+}
+
+#[test]
+fn a_record_that_was_erased_with_the_one_it_superseded_stays_erased() {
+    let records = vec![record(1, TIME), secret(2, json!({"supersedes": id(1)}))];
+    comes_not_back(std::slice::from_ref(&records), &["memory 1", SECRET]);
+    // Nor does it come alone.
+    comes_not_back_in(
+        &[records],
+        &[secret(2, json!({"supersedes": id(1)}))],
+        &["memory 1", SECRET],
+    );
+}
+
+#[test]
+fn a_record_that_named_what_the_store_has_since_stays_erased() {
+    let links = json!({"related_records": [{"id": id(4), "relation": "related_to"}]});
+    comes_not_back(&[vec![secret(3, links), record(4, TIME)]], &[SECRET]);
+}
+
+#[test]
+fn a_changed_record_that_was_erased_in_all_versions_stays_erased() {
+    comes_not_back(&[vec![record(1, TIME)], vec![secret(1, json!({}))]], &["memory 1", SECRET]);
+}
+
+#[test]
+fn a_record_that_was_erased_stays_erased_with_other_members() {
+    let vectors = json!({"embeddings": [{"model": "m", "dimensions": 2, "vector": [0.1, 0.2],
+        "source": "runtime", "computed_at": TIME}]});
+    let erased = [vec![secret(1, json!({}))]];
+    comes_not_back_in(&erased, &[secret(1, vectors)], &[SECRET]);
+    comes_not_back_in(&erased, &[secret(1, json!({"tags": ["seen"]}))], &[SECRET]);
+    let change = secret(5, json!({"x_change_of": id(1), "supersedes": id(1)}));
+    let again = secret(6, json!({"x_change_of": id(5), "supersedes": id(5)}));
+    comes_not_back_in(&erased, &[again, change], &[SECRET]);
+}
+
+#[test]
+fn a_former_version_that_was_erased_stays_erased() {
+    let (first, second) = (vec![secret(1, json!({}))], vec![record(1, TIME)]);
+    comes_not_back_in(&[first.clone(), second], &first, &[SECRET]);
+}
+
+#[test]
+fn a_record_of_a_user_who_was_erased_stays_erased() {
+    let theirs = json!({"namespace": format!("principal_context:{PERSON}")});
+    let world = World::new();
+    let first = with(record(1, TIME), theirs.clone());
+    world.import_made(&running(vec![first]));
+    let made = running(vec![secret(1, theirs)]);
+    world.import_made(&made);
+    world.session.erase_user(PERSON, "a test", &EraseOptions::new()).unwrap();
+    let path = made.write(world.dir.path(), "in.alf");
+    assert_eq!(world.import_with(&path, &ImportOptions::default()).records.failed, 1);
+    std::fs::remove_file(path).unwrap();
+    assert_gone(&world);
+}
+
+#[test]
+fn what_was_erased_comes_again_where_that_is_meant() {
+    let world = World::new();
+    let made = running(vec![secret(1, json!({}))]);
+    world.import_made(&made);
+    erase(&world, &[SECRET]);
+    let meant = ImportOptions { allow_purged: true, ..ImportOptions::default() };
+    let path = made.write(world.dir.path(), "in.alf");
+    assert_eq!(world.import_with(&path, &meant).records.created, 1);
+    saying(&world, SECRET);
+    assert_eq!(world.import(&path).records.unchanged, 1);
+}
+
+#[test]
+fn a_grain_that_was_erased_does_not_come_back_in_a_changed_record() {
+    let world = World::new();
+    let native = grainstore::prelude::BeliefBuilder::new(
+        world.session.now(),
+        "ann",
+        "mg:knows",
+        SECRET,
+        0.5,
+    );
+    world.session.put(native.build().unwrap()).unwrap();
+    let path = world.dir.path().join("out.alf");
+    let options = alf::ExportOptions {
+        agent_id: Some(AGENT.to_owned()),
+        agent_name: Some("Ada".to_owned()),
+        native: true,
+        ..alf::ExportOptions::default()
+    };
+    alf::export(&world.session, &path, &options, &Monitor::default()).unwrap();
+    let mut record = read(&path).records.into_values().next().unwrap();
+    record["tags"] = json!(["seen"]);
+    erase(&world, &[SECRET]);
+    std::fs::remove_file(&path).unwrap();
+    let path = running(vec![record]).write(world.dir.path(), "in.alf");
+    let report = world.import_with(&path, &ImportOptions::default());
+    assert_eq!(report.records.failed, 1, "{report:?}");
+    std::fs::remove_file(path).unwrap();
+    assert_gone(&world);
+}
+
+/// An archive with documents whose texts have the secret.
+fn documents(text: &str) -> Made {
+    let principal = json!({"id": PERSON, "principal_type": "human", "agent_id": null, "profile": {
+        "id": id(20), "agent_id": AGENT, "principal_id": PERSON, "version": 1, "updated_at": TIME,
+        "structured": {"name": text}}});
+    let mut identity = identity(1);
+    identity["prose"]["soul"] = json!(text);
+    running(vec![record(1, TIME)])
+        .layer("identity", identity)
+        .layer("principals", json!({"principals": [principal]}))
+}
+
+#[test]
+fn documents_and_items_that_were_erased_stay_erased() {
+    for both in [false, true] {
+        let world = World::new();
+        if both {
+            world.import_made(&documents("told first"));
+        }
+        world.import_made(&documents(SECRET));
+        erase(&world, &["told first", SECRET]);
+        let path = documents(SECRET).write(world.dir.path(), "in.alf");
+        for dry_run in [true, false] {
+            let options = ImportOptions { dry_run, ..ImportOptions::default() };
+            let report = world.import_with(&path, &options);
+            assert_eq!(report.withheld, ["identity.json", "principals.json"], "{report:?}");
+            assert_eq!((report.records.unchanged, report.records.failed), (1, 0));
+            let changed = report.layers.values().any(|it| it.created + it.replaced > 0);
+            assert!(!changed, "{report:?}");
+        }
+        let strict = ImportOptions { strict: true, ..ImportOptions::default() };
+        let refused = alf::import(&world.session, &path, &strict, &Monitor::default());
+        assert_eq!(refused.unwrap_err().code(), "ERR_ERASED");
+        std::fs::remove_file(&path).unwrap();
+        assert_gone(&world);
+        // Another identity may come, and the same if that is meant.
+        let mut other = documents("another");
+        other = other.without("principals.json");
+        other.manifest["layers"].as_object_mut().unwrap().remove("principals");
+        world.import_made(&other);
+        assert_eq!(world.export().0.documents["identity.json"]["prose"]["soul"], json!("another"));
+        let path = documents(SECRET).write(world.dir.path(), "in.alf");
+        let meant = ImportOptions {
+            allow_purged: true,
+            mode: ImportMode::Mirror,
+            ..ImportOptions::default()
+        };
+        assert_eq!(world.import_with(&path, &meant).withheld, [""; 0]);
+        let documents = world.export().0.documents;
+        assert!(documents["principals.json"].to_string().contains("4929"));
+        assert!(documents["identity.json"].to_string().contains("4929"));
+    }
+}
+
+#[test]
+fn a_former_version_of_a_document_that_was_erased_stays_erased() {
+    let world = World::new();
+    world.import_made(&documents(SECRET));
+    world.import_made(&documents("harmless"));
+    erase(&world, &[SECRET]);
+    let path = documents(SECRET).write(world.dir.path(), "in.alf");
+    let report = world.import_with(&path, &ImportOptions::default());
+    assert_eq!(report.withheld, ["identity.json", "principals.json"], "{report:?}");
+    std::fs::remove_file(path).unwrap();
+    assert_gone(&world);
+    assert!(world.export().0.documents["principals.json"].to_string().contains("harmless"));
+}

@@ -247,3 +247,72 @@ fn an_item_that_was_erased_does_not_come_back_on_another_consent() {
     }
     drop(other);
 }
+
+/// Erases every grain of an agent, in any state, whose text has one of these.
+fn erase_saying(session: &Session, texts: &[&str]) -> usize {
+    let all = Query::default().seeing(grainstore::cal::Visibility::EVERYTHING);
+    let found = session.query(&all, &PageOptions::first(1000)).unwrap().results;
+    let says = |row: &&grainstore::QueryMatch| {
+        let text = serde_json::to_string(&row.grain).unwrap();
+        texts.iter().any(|said| text.contains(said))
+    };
+    let addresses: Vec<_> = found.iter().filter(says).map(|row| row.content_address).collect();
+    for address in &addresses {
+        session.erase(address, "a mistake", &grainstore::EraseOptions::new()).unwrap();
+    }
+    addresses.len()
+}
+
+#[test]
+fn an_item_that_was_erased_stays_erased_whatever_came_before_it() {
+    let document = |at: &str, told: &str, skill: &str| {
+        let mut value = envelope("full", full_layers());
+        value["exportedAt"] = json!(at);
+        value["layers"]["memory"]["episodic"]["events"][0]["summary"] = json!(told);
+        value["layers"]["skills"]["selfReported"][0]["name"] = json!(skill);
+        signed(value, &evm())
+    };
+    let days = ["2026-03-20T10:00:00Z", "2026-03-20T11:00:00Z", "2026-03-20T12:00:00Z"];
+    let take = |session: &Session, document: &Document| {
+        import_document(session, document, &ImportOptions::default())
+    };
+    for (erased, texts) in [
+        (document(days[1], "a secret", "brewing"), &["first words", "a secret"][..]),
+        (document(days[1], "first words", "a secret"), &["a secret"]),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let (session, _) = open(dir.path());
+        take(&session, &document(days[0], "first words", "brewing")).unwrap();
+        take(&session, &erased).unwrap();
+        assert!(erase_saying(&session, texts) >= texts.len());
+        let before = session.store().stats().unwrap().grains;
+        let mut later = erased.to_value();
+        later["exportedAt"] = json!(days[2]);
+        for again in [&erased, &signed(later, &evm())] {
+            let refused = take(&session, again).unwrap_err();
+            assert_eq!(refused.code(), "ERR_ERASED", "{texts:?}");
+            assert!(refused.entry().is_some_and(|entry| entry.contains(": ")), "{refused:?}");
+        }
+        assert_eq!(session.store().stats().unwrap().grains, before);
+    }
+}
+
+#[test]
+fn a_former_version_of_an_item_that_was_erased_stays_erased() {
+    let document = |hour: u32, told: &str| {
+        let mut value = envelope("full", full_layers());
+        value["exportedAt"] = json!(format!("2026-03-20T{hour}:00:00Z"));
+        value["layers"]["memory"]["episodic"]["events"][0]["summary"] = json!(told);
+        value["layers"]["persona"]["name"] = json!(told);
+        signed(value, &evm())
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _) = open(dir.path());
+    for (hour, told) in [(10, "a secret"), (11, "harmless")] {
+        import_document(&session, &document(hour, told), &ImportOptions::default()).unwrap();
+    }
+    assert_eq!(erase_saying(&session, &["a secret"]), 2);
+    let refused = import_document(&session, &document(12, "a secret"), &ImportOptions::default());
+    assert_eq!(refused.unwrap_err().code(), "ERR_ERASED");
+    import_document(&session, &document(12, "something else"), &ImportOptions::default()).unwrap();
+}

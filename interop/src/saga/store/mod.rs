@@ -2,8 +2,9 @@
 //!
 //! Knows what items are, and no document.
 //!
-//! - `plan`: writes of many items, checked before the first of them.
+//! - `plan`: writes of many items, checked before the first of them. `past`: what was here, and was erased.
 
+mod past;
 mod plan;
 
 use grainstore::format::{Map, Value};
@@ -173,6 +174,7 @@ impl<'s> AgentStore<'s> {
                 let head = Head::of(&key, address);
                 changes.push(self.rows.put(HEADS, key.as_str(), &head, Owner::Grain(*address))?);
                 changes.push(self.noted(kind, address)?);
+                changes.push(self.past_change(&key, None)?);
             }
         }
         self.rows.write(changes)

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use super::{AgentStore, HEADS, Head, key_of};
 use crate::error::{Error, Result};
 use crate::json;
-use crate::kept::NewGrain;
+use crate::kept::{NewGrain, digest_of};
 use crate::monitor::Monitor;
 use crate::saga::map::{Kind, Origin, PROFILE, fields_of, item_of};
 
@@ -27,6 +27,8 @@ pub(in crate::saga) struct Plan<'s> {
     bytes: usize,
     /// What items of each layer may have rested on before: [`Plan::knowing`].
     bases: HashMap<String, Vec<String>>,
+    /// What items say, hashed, by the keys of their rows.
+    digests: HashMap<String, String>,
     pub(in crate::saga) counts: Counts,
 }
 
@@ -60,6 +62,7 @@ impl<'s> Plan<'s> {
             replaced: Vec::new(),
             bytes: 0,
             bases: HashMap::new(),
+            digests: HashMap::new(),
             counts: Counts::default(),
         }
     }
@@ -107,12 +110,16 @@ impl<'s> Plan<'s> {
                 return Ok(());
             }
         }
+        self.store.check_past(kind, id, value, origin.layer).map_err(at)?;
         let origin = Origin { basis: origin.basis.or(kept.as_deref()), ..origin };
         let fields = fields_of(kind, id, value, split, origin).map_err(at)?;
         if old.is_none() {
             self.check_erased(&fields, origin).map_err(at)?;
         }
-        self.add_fields(&key_of(kind, id), fields, old, origin.is_secret()).map_err(at)
+        let key = key_of(kind, id);
+        self.add_fields(&key, fields, old, origin.is_secret()).map_err(at)?;
+        self.digests.insert(key, digest_of(value));
+        Ok(())
     }
 
     /// Refuses an item that was erased when it rested on something else, or on nothing: it is the same one.
@@ -236,6 +243,9 @@ impl<'s> Plan<'s> {
             let address = new.address();
             let kind = key.split('\0').next().unwrap_or_default();
             notes.push(self.store.noted(kind, &address)?);
+            if let Some(digest) = self.digests.get(&key) {
+                notes.push(self.store.past_change(&key, Some((digest, &address)))?);
+            }
             if moves_row {
                 let (head, owner) = (Head::of(&key, &address), Owner::Grain(address));
                 heads.insert(key.clone(), self.store.rows.put(HEADS, key.as_str(), &head, owner)?);

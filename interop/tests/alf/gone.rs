@@ -218,3 +218,29 @@ fn a_former_version_of_a_document_that_was_erased_stays_erased() {
     assert_gone(&world);
     assert!(world.export().0.documents["principals.json"].to_string().contains("harmless"));
 }
+
+#[test]
+fn kept_bytes_of_a_sealed_partition_tell_nothing_of_what_was_erased() {
+    let time = "2026-05-02T00:00:00Z";
+    let sealed = |text: &str| {
+        let first = with(record(1, time), json!({"content": text}));
+        Made::of(vec![("2026-Q2", vec![first, record(2, time)])])
+    };
+    for exports_between in [false, true] {
+        let world = World::new();
+        world.import_made(&sealed(SECRET));
+        erase(&world, &[SECRET]);
+        if exports_between {
+            assert_eq!(world.export().0.records.len(), 1);
+        }
+        // The same id comes again, with other words.
+        let path = sealed("harmless").write(world.dir.path(), "in.alf");
+        let meant = ImportOptions { allow_purged: true, ..ImportOptions::default() };
+        assert_eq!(world.import_with(&path, &meant).records.created, 1);
+        let (out, _) = world.export();
+        assert_eq!(out.records.len(), 2);
+        let told = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).contains("4929");
+        assert!(!out.partitions.values().any(told), "{:?}", out.records);
+        assert_eq!(world.export().0.partitions, out.partitions);
+    }
+}

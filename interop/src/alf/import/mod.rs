@@ -36,7 +36,7 @@ pub(super) use follow::follow_store;
 pub(super) use layers::{import_layers, planned_layers};
 pub(super) use records::Importer;
 pub use report::{ImportReport, LayerCounts, RecordCounts};
-pub(super) use sealed::{SealedRow, hash_of_ids};
+pub(super) use sealed::{RecordGrain, SealedRow, half_of};
 pub(super) use withheld::{Withheld, drop_principals, forgive, withhold};
 
 /// What happens to what the store has and an archive does not.

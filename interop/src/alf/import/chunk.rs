@@ -141,6 +141,10 @@ impl Chunk {
         let Self { waiting, rows, log, former, .. } = self;
         let mut done = Vec::with_capacity(waiting.len() + rows.len());
         for (mut one, result, lost_place) in store_grains(agent.session, waiting)? {
+            if lost_place {
+                // It stands beside what it says it is a change of.
+                one.changed = None;
+            }
             let mut changes = Vec::new();
             let result =
                 result.and_then(|()| finish_record(agent, &mut one, &former, &mut changes));

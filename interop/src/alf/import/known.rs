@@ -23,7 +23,7 @@ use crate::json::{self, Value, equal};
 use crate::kept::NewGrain;
 
 /// Why a grain takes the place of another of the same record.
-const UPDATE: &str = "alf update";
+pub(super) const UPDATE: &str = "alf update";
 /// Most bytes of the record of a native grain that is kept as it is.
 const MAX_VIEW_BYTES: usize = 256 << 10;
 
@@ -82,10 +82,18 @@ impl Importer<'_, '_> {
         Ok(Some((newest.address.parse()?, newest.grain_type)))
     }
 
-    /// The row of the record that another is a change of, which says so.
-    fn changed_row(&self, record: &Record) -> Result<Option<(String, RecordRow)>> {
-        let Some(target) = &record.change_of else { return Ok(None) };
+    /// The row of the record that another is a change of, which says so; `None` unless it takes the place of that, so that
+    /// the policy of its grain is asked.
+    fn changed_row(
+        &self,
+        record: &Record,
+        replaced: Option<&ContentAddress>,
+    ) -> Result<Option<(String, RecordRow)>> {
+        let (Some(target), Some(replaced)) = (&record.change_of, replaced) else { return Ok(None) };
         let Some(row) = self.agent.row(target)? else { return Ok(None) };
+        if self.agent.newest(row.clone())?.address != replaced.to_string() {
+            return Ok(None);
+        }
         Ok(Some((target.clone(), RecordRow { changed_by: Some(record.id.clone()), ..row })))
     }
 
@@ -108,6 +116,10 @@ impl Importer<'_, '_> {
             return self.refuse_erased(&record, at, report);
         }
         let [was, is] = [status_of(&changing), record.status()].map(str::to_owned);
+        if is_same && let Some(refusal) = self.refusal_to_end(&row, (&was, &is))? {
+            report.fail(&at.place, &refusal);
+            return Ok(());
+        }
         let is_ended = |status: &str| matches!(status, "deleted" | "archived");
         if labels_of(row.created_ms).iter().any(|label| self.sealed.contains(label)) {
             let stays = was == is || !(is_ended(&is) || is_ended(&was));
@@ -204,7 +216,8 @@ impl Importer<'_, '_> {
         }
         let (vectors, unused) = self.spaces.vectors(record.changing.get("embeddings"));
         report.unsearchable_embeddings += unused;
-        let changed = self.changed_row(&record)?;
+        let replaced = made.old.or(made.retired);
+        let changed = self.changed_row(&record, replaced.as_ref())?;
         self.chunk.add(Waiting {
             record,
             change,

@@ -2,9 +2,10 @@
 //!
 //! `report`: what came of it. `layers`: documents and files, `documents`: how they are kept. `records`: the lines.
 //! `deferred`: those that wait for later ones. `known`: new records, changed ones. `chunk`: records that are written
-//! together, `grains`: their grains. `follow`: what the store itself did to records since. `sealed`: partitions whose
+//! together, `grains`: their grains. `asked`: whether a record may end by its status. `follow`: what the store itself did to records since. `sealed`: partitions whose
 //! bytes must not change. `withheld`: what was purged, and stays out, `erased`: what was erased.
 
+mod asked;
 mod chunk;
 mod deferred;
 mod documents;

@@ -70,7 +70,7 @@ impl SealedRow {
 /// Half of an address in hex, as a number.
 pub(in super::super) fn half_of(address: &str) -> u128 {
     let half = address.get(..32).map(|digits| u128::from_str_radix(digits, 16));
-    half.and_then(|number| number.ok()).unwrap_or_default()
+    half.and_then(std::result::Result::ok).unwrap_or_default()
 }
 
 /// Keeps the bytes of the sealed partitions of which the store has every record as it was read.

@@ -11,7 +11,7 @@ use super::native::with_grain;
 use super::record::{AgentPrincipals, joined_record, record_of};
 use crate::error::{Error, Result};
 use crate::json::{self, Value};
-use crate::kept::{Documents, Files, Past, Rows, whole_fields};
+use crate::kept::{Documents, Files, Past, Rows, Standing, whole_fields};
 
 /// Most bytes of what changes of a record in its row; more lies beside the grain.
 const MAX_ROW_BYTES: usize = 512 << 10;
@@ -142,15 +142,26 @@ impl<'s> Agent<'s> {
         Past::read(&self.rows, tables::PAST, id)
     }
 
-    /// The change that remembers a record, and with it a version that it is no more, by the hash of what that said.
+    /// Tells what became of a record that no row leads to.
+    ///
+    /// # Errors
+    /// Those of [`Past::standing`].
+    pub(super) fn standing(&self, id: &str) -> Result<Standing> {
+        match self.past(id)? {
+            Some(past) => past.standing(self.session),
+            None => Ok(Standing::New),
+        }
+    }
+
+    /// The change that remembers a record, and with it a version, by the hash of what it says.
     pub(super) fn past_change(
         &self,
         id: &str,
-        former: Option<(&str, &ContentAddress)>,
+        past: Option<Past>,
+        version: Option<(&str, &ContentAddress)>,
     ) -> Result<RowChange> {
-        let mut past = Past::default();
-        if let Some((digest, address)) = former {
-            past = self.past(id)?.unwrap_or_default();
+        let mut past = past.unwrap_or_default();
+        if let Some((digest, address)) = version {
             past.add(digest, address);
         }
         past.change(&self.rows, tables::PAST, id)

@@ -152,8 +152,14 @@ impl<'s> Documents<'s> {
             let key = key_of(document.layer, document.item.as_deref());
             let version = Version { key, digest: digest_of(&document.value) };
             let Some(found) = self.find(document.layer, document.item.as_deref())? else {
-                created.push((self.new_grain_of(&document, None)?, document, version));
                 written.push(Written::Created);
+                let new = self.new_grain_of(&document, None)?;
+                match self.left(&version.key)? {
+                    Some(left) if left.newest != new.address() => {
+                        replacing.push(self.replacing(&left, &document, version)?);
+                    }
+                    _ => created.push((new, document, version)),
+                }
                 continue;
             };
             match &found.kept {
@@ -169,16 +175,28 @@ impl<'s> Documents<'s> {
             }
             replacing.push(self.replacing(&found, &document, version)?);
         }
+        let created_versions = created.iter().map(|(new, _, version)| (version, new.address()));
+        self.remember(created_versions)?;
         let mut whole = self.put_created(created, &mut replacing)?;
+        self.remember(replacing.iter().map(|one| (&one.version, one.new.address())))?;
         self.supersede(&replacing)?;
         whole.extend(replacing.into_iter().map(|one| (one.new, one.version)));
         let mut changes = Vec::new();
         for (mut new, version) in whole {
             new.store_spilled(self.session)?;
-            changes.extend(self.rows_of(&version, &new.address())?);
+            changes.push(self.head_row(&version.key, &new.address())?);
         }
         self.rows.write(changes)?;
         Ok(written)
+    }
+
+    /// Remembers versions, before they are stored.
+    fn remember<'v>(
+        &self,
+        versions: impl Iterator<Item = (&'v Version, ContentAddress)>,
+    ) -> Result<()> {
+        let rows = versions.map(|(version, address)| self.past_row(version, &address));
+        self.rows.write(rows.collect::<Result<_>>()?)
     }
 
     /// The version of a document that comes after what is there. One that was interrupted is completed.

@@ -26,7 +26,7 @@ pub(crate) use date::{clamped, date_text, milliseconds};
 pub(crate) use documents::{Document, Documents, Written};
 pub(crate) use files::{ANCHOR_LAYER, FileReader, Files};
 pub(crate) use new_grain::NewGrain;
-pub(crate) use past::{Past, digest_of};
+pub(crate) use past::{Past, Standing, digest_of};
 pub(crate) use profile::Profile;
 pub(crate) use residue::{grain_text, residue_of, restored};
 pub(crate) use rows::Rows;

@@ -1,6 +1,8 @@
 //! What was here: a row for each record, document or item, which stays when its grains are erased. A grain that says the
 //! same again has other bytes where other grains are there by then, so that bytes alone do not tell that it was erased.
 //!
+//! The row is written before the grain is: what an interrupted import left is found by it, and is not taken for new.
+//!
 //! Knows ids and hashes, not what they are of.
 
 use data_encoding::HEXLOWER;
@@ -13,11 +15,22 @@ use crate::error::Result;
 use crate::json::{self, Value};
 
 /// Versions that are remembered, the last ones.
-const MAX_VERSIONS: usize = 1_000;
+const MAX_VERSIONS: usize = 100;
 /// Bytes of the hash of a version.
 const DIGEST_BYTES: usize = 16;
 
-/// The versions that something had: of each the hash of what it said, and its grain.
+/// What became of something that no row leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It never was here.
+    New,
+    /// It was here, and was erased.
+    Erased,
+    /// It is in this grain: what wrote it was interrupted before it wrote the row.
+    Left(ContentAddress),
+}
+
+/// The versions that something had, and those that were on their way: of each the hash of what it said, and its grain.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Past(Vec<(String, String)>);
 
@@ -46,6 +59,32 @@ impl Past {
             let surplus = self.0.len().saturating_sub(MAX_VERSIONS);
             self.0.drain(..surplus);
         }
+    }
+
+    /// Tells what became of the newest version that was stored, of something that no row leads to.
+    ///
+    /// # Errors
+    /// `ERR_CORRUPT`; `ERR_WITHDRAWN` and `ERR_POLICY` for a version that is not shown; `ERR_IO`.
+    pub(crate) fn standing(&self, session: &Session) -> Result<Standing> {
+        for (_, address) in self.0.iter().rev() {
+            let address = address.parse::<ContentAddress>()?;
+            match session.inspect(&address) {
+                Ok(_) => return Ok(Standing::Left(address)),
+                // It was on its way, and did not arrive.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) if error.kind() == ErrorKind::Erased => return Ok(Standing::Erased),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(match self.0.is_empty() {
+            true => Standing::Erased,
+            false => Standing::New,
+        })
+    }
+
+    /// The grains of all versions.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = Result<ContentAddress>> {
+        self.0.iter().map(|(_, address)| Ok(address.parse()?))
     }
 
     /// Returns `true` if a version that said this was erased.

@@ -244,3 +244,58 @@ fn kept_bytes_of_a_sealed_partition_tell_nothing_of_what_was_erased() {
         assert_eq!(world.export().0.partitions, out.partitions);
     }
 }
+
+/// What an import leaves that is cut off between grains and rows: the rows that lead to records and documents are not there.
+fn cut_off(world: &World) {
+    let application = format!("alf:{AGENT}");
+    for table in [1_u8, 240] {
+        let range = grainstore::RowRange::BytesAfter(None);
+        let page = world.session.rows(&application, table, &range, 1000).unwrap();
+        let remove = |row: &grainstore::ApplicationRow| {
+            grainstore::RowChange::remove(application.as_str(), table, row.key.clone())
+        };
+        world.session.write_rows(page.rows.iter().map(remove)).unwrap();
+    }
+}
+
+#[test]
+fn what_an_import_that_was_cut_off_has_left_is_gone_on_from() {
+    let at = |text: &str, kind: &str| {
+        let first = with(record(1, TIME), json!({"content": text, "memory_type": kind}));
+        let mut made = documents(text);
+        made.partitions[0].1 = vec![first, record(2, TIME)];
+        made
+    };
+    for (newer, kind) in [("newer", "semantic"), ("newer", "episodic"), ("older", "semantic")] {
+        let world = World::new();
+        world.import_made(&at("older", "semantic"));
+        let grains = all(&world).len();
+        cut_off(&world);
+        let report = world.import_made(&at(newer, kind));
+        assert_eq!(report.withheld, [""; 0]);
+        let current: Vec<String> = all(&world)
+            .iter()
+            .filter(|stored| stored.state.is_current())
+            .map(|stored| serde_json::to_string(&stored.grain().unwrap()).unwrap())
+            .collect();
+        let says = |text: &str| current.iter().filter(|grain| grain.contains(text)).count();
+        assert_eq!((current.len(), says(newer)), (grains, 3), "{current:?}");
+        let (out, _) = world.export();
+        assert_eq!(out.records[&id(1)]["content"], json!(newer));
+        assert_eq!(out.documents["identity.json"]["prose"]["soul"], json!(newer));
+        world.verify();
+    }
+}
+
+#[test]
+fn what_was_left_by_an_import_that_was_cut_off_and_erased_stays_erased() {
+    let world = World::new();
+    let made = documents(SECRET);
+    world.import_made(&made);
+    cut_off(&world);
+    erase(&world, &[SECRET, "memory 1"]);
+    let path = made.write(world.dir.path(), "in.alf");
+    let report = world.import_with(&path, &ImportOptions::default());
+    assert_eq!(report.records.failed, 1, "{report:?}");
+    assert_eq!(report.withheld, ["identity.json", "principals.json"]);
+}

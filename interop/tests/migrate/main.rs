@@ -3,6 +3,7 @@
 
 mod chatgpt;
 mod claude;
+mod cut_off;
 mod dated;
 mod hostile;
 mod jsonl;

@@ -316,3 +316,48 @@ fn a_former_version_of_an_item_that_was_erased_stays_erased() {
     assert_eq!(refused.unwrap_err().code(), "ERR_ERASED");
     import_document(&session, &document(12, "something else"), &ImportOptions::default()).unwrap();
 }
+
+/// What an import leaves that is cut off between grains and rows.
+fn cut_off(session: &Session) {
+    let application = format!("saga:{}", evm().wallet());
+    for table in [1_u8, 4] {
+        let range = grainstore::RowRange::BytesAfter(None);
+        let page = session.rows(&application, table, &range, 1000).unwrap();
+        assert!(!page.rows.is_empty());
+        let remove = |row: &grainstore::ApplicationRow| {
+            grainstore::RowChange::remove(application.as_str(), table, row.key.clone())
+        };
+        session.write_rows(page.rows.iter().map(remove)).unwrap();
+    }
+}
+
+#[test]
+fn what_an_import_that_was_cut_off_has_left_is_gone_on_from_and_erased_with_the_agent() {
+    let document = |hour: u32, told: &str| {
+        let mut value = envelope("full", full_layers());
+        value["exportedAt"] = json!(format!("2026-03-20T{hour}:00:00Z"));
+        value["layers"]["memory"]["episodic"]["events"][0]["summary"] = json!(told);
+        value["layers"]["persona"]["name"] = json!(told);
+        signed(value, &evm())
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _) = open(dir.path());
+    let take = |document: &Document| {
+        import_document(&session, document, &ImportOptions::default()).unwrap()
+    };
+    take(&document(10, "older"));
+    let current = || session.query(&Query::default(), &PageOptions::first(1000)).unwrap().results;
+    let before = current().len();
+    cut_off(&session);
+    let newer = document(11, "newer");
+    take(&newer);
+    assert_eq!(current().len(), before);
+    assert!(
+        !current().iter().any(|row| serde_json::to_string(&row.grain).unwrap().contains("older"))
+    );
+    assert_eq!(stored_document(&session, evm().wallet()).unwrap().unwrap(), newer);
+    cut_off(&session);
+    let report = erase_agent(&session, evm().wallet(), "the agent asked", None).unwrap();
+    assert!(report.kept.is_empty(), "{report:#?}");
+    assert_eq!(session.store().stats().unwrap().grains, 0, "{report:#?}");
+}

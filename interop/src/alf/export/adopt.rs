@@ -147,7 +147,7 @@ impl<'a, 's> Adoption<'a, 's> {
         let owner = Owner::Grain(*address);
         self.changes.push(agent.rows.put(tables::RECORDS, id.as_str(), &row, owner)?);
         if agent.past(&id)?.is_none() {
-            self.changes.push(agent.past_change(&id, None)?);
+            self.changes.push(agent.past_change(&id, None, None)?);
         }
         self.entries.push(LogEntry::stored(Change::Created, &id, address));
         self.ids.insert(id);

@@ -1,6 +1,8 @@
 //! What was erased in the store, by itself or with a user: it stays out, records and items by their ids, and versions by
 //! what they said. The bytes of a grain depend on what else is there, and tell nothing.
 
+use grainstore::ContentAddress;
+
 use super::records::At;
 use super::{ImportOptions, ImportReport, Importer};
 use crate::alf::agent::Agent;
@@ -10,7 +12,7 @@ use crate::alf::record::Record;
 use crate::alf::survey::Survey;
 use crate::error::{Error, Result};
 use crate::json::Value;
-use crate::kept::digest_of;
+use crate::kept::{Standing, digest_of};
 
 const DOCUMENT: &str = "it was erased in this store: it is left out";
 const ITEMS: &str = "something of it was erased in this store: that is left out";
@@ -22,17 +24,39 @@ fn erased_error() -> Error {
 }
 
 impl Importer<'_, '_> {
-    /// Returns `true` for a record that the store has not, and had, and for a change of one.
-    pub(super) fn is_erased(&self, record: &Record) -> Result<bool> {
+    /// Tells what became of a record that no row leads to. A change of one that was erased counts as erased itself.
+    pub(super) fn standing(&self, record: &Record) -> Result<Standing> {
+        let standing = match self.is_new() {
+            true => Standing::New,
+            false => self.agent.standing(&record.id)?,
+        };
         if self.allows_purged() {
-            return Ok(false);
+            // It comes again, as another grain.
+            return Ok(if standing == Standing::Erased { Standing::New } else { standing });
         }
-        let was_here = |id: &str| Ok::<_, Error>(!self.is_new() && self.agent.past(id)?.is_some());
-        match &record.change_of {
-            _ if was_here(&record.id)? => Ok(true),
-            Some(of) if self.gone.contains(of) => Ok(true),
-            Some(of) => Ok(was_here(of)? && self.agent.row(of)?.is_none()),
-            None => Ok(false),
+        let Some(of) = record.change_of.as_ref().filter(|_| standing != Standing::Erased) else {
+            return Ok(standing);
+        };
+        let is_erased = self.gone.contains(of)
+            || (!self.is_new()
+                && self.agent.row(of)?.is_none()
+                && self.agent.standing(of)? == Standing::Erased);
+        Ok(if is_erased { Standing::Erased } else { standing })
+    }
+
+    /// The grain that an interrupted import has left of a record, and its type, for one that is another grain now, or takes
+    /// nobody's place.
+    pub(super) fn before(
+        &self,
+        record: &Record,
+        filled_rest: Option<&Value>,
+        left: ContentAddress,
+    ) -> Result<Option<(ContentAddress, u8)>> {
+        let is_same = self.made(record, filled_rest, None)?.grain.address() == left;
+        let stored = self.agent.session.inspect(&left)?;
+        match is_same || !stored.state.is_current() {
+            true => Ok(None),
+            false => Ok(Some((left, stored.grain()?.grain_type().byte()))),
         }
     }
 
@@ -57,7 +81,7 @@ impl Importer<'_, '_> {
             && !self.is_dry()
             && self.agent.past(&record.id)?.is_none()
         {
-            self.agent.rows.write(vec![self.agent.past_change(&record.id, None)?])?;
+            self.agent.rows.write(vec![self.agent.past_change(&record.id, None, None)?])?;
         }
         Ok(())
     }

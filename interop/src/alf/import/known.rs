@@ -20,7 +20,7 @@ use crate::alf::survey::Survey;
 use crate::alf::vectors::references;
 use crate::error::Result;
 use crate::json::{self, Value, equal};
-use crate::kept::NewGrain;
+use crate::kept::{NewGrain, Standing};
 
 /// Why a grain takes the place of another of the same record.
 pub(super) const UPDATE: &str = "alf update";
@@ -40,7 +40,8 @@ impl Importer<'_, '_> {
         at: At<'_>,
         report: &mut ImportReport,
     ) -> Result<()> {
-        if self.is_erased(&record)? {
+        let standing = self.standing(&record)?;
+        if standing == Standing::Erased {
             return self.refuse_erased(&record, at, report);
         }
         let mut old = None;
@@ -61,14 +62,12 @@ impl Importer<'_, '_> {
                 report.warn(&at.place, message);
             }
         }
-        self.queue(
-            record,
-            filled_rest,
-            (Change::Created, Change::Created),
-            old.map(|old| (old, SUPERSESSION)),
-            at,
-            report,
-        )
+        let mut old = old.map(|old| (old, SUPERSESSION));
+        if let (Standing::Left(left), None) = (standing, old) {
+            old = self.before(&record, filled_rest, left)?.map(|left| (left, UPDATE));
+        }
+        let changes = (Change::Created, Change::Created);
+        self.queue(record, filled_rest, changes, old, at, report)
     }
 
     /// Returns the grain that a record is in now, and its type, of one that is stored or waits to be.
@@ -133,7 +132,6 @@ impl Importer<'_, '_> {
             let change = if is == "deleted" { Change::Deleted } else { Change::Updated };
             return self.update_row(row, &rest, &record, (&was, change), at);
         }
-        self.chunk.former.insert(record.id.clone(), (digest_of(&rest), row.address.parse()?));
         let newest = self.agent.newest(row)?;
         let old = (newest.address.parse()?, newest.grain_type);
         let change = if is == "deleted" { Change::Deleted } else { Change::Updated };
@@ -231,13 +229,19 @@ impl Importer<'_, '_> {
             vectors,
             changed,
             restored: made.restored,
+            is_new: self.is_new(),
             at: at.place.to_string(),
         });
         Ok(())
     }
 
     /// The grain of a record: the one that it carries, or one that says what it says.
-    fn made(&self, record: &Record, filled_rest: Option<&Value>, old: Former<'_>) -> Result<Made> {
+    pub(super) fn made(
+        &self,
+        record: &Record,
+        filled_rest: Option<&Value>,
+        old: Former<'_>,
+    ) -> Result<Made> {
         let filled = filled_rest.unwrap_or(&record.rest);
         let mut fields = fields_of(&record.rest, filled, &self.principals)?;
         let restored = self.is_restored(record)?;
@@ -363,8 +367,8 @@ impl Carried {
 }
 
 /// The grain of a record.
-struct Made {
-    grain: NewGrain,
+pub(super) struct Made {
+    pub(super) grain: NewGrain,
     grain_type: u8,
     /// The fields of one that says what the record says.
     fields: grainstore::format::Map,

@@ -11,7 +11,7 @@ use crate::alf::agent::{Agent, Change, is_agent, is_hidden};
 use crate::alf::bundle::Bundle;
 use crate::alf::issue::{Issues, Place};
 use crate::alf::log::MAX_PARTS;
-use crate::alf::names::PRINCIPALS;
+use crate::alf::names::{PRINCIPALS, tables};
 use crate::alf::partition::labels_of;
 use crate::alf::record::{AgentPrincipals, Record, uuid_number, uuid_text};
 use crate::alf::survey::{LineCheck, Survey, filled};
@@ -86,7 +86,7 @@ impl<'a, 's> Importer<'a, 's> {
             touched: BTreeSet::new(),
             deferred: Deferred::default(),
             now: agent.session.now(),
-            is_new: agent.sequence()? == 0,
+            is_new: agent.sequence()? == 0 && agent.rows.is_empty(tables::PAST)?,
             has_purged: agent.has_purged()?,
             gone: BTreeSet::new(),
         })

@@ -6,7 +6,7 @@ use grainstore::{ContentAddress, ErrorKind, Owner, RowChange};
 use super::{Documents, HEADS, Head, KeptDocument, key_of};
 use crate::error::{Error, Result};
 use crate::json;
-use crate::kept::{Past, digest_of, whole_fields};
+use crate::kept::{Past, Standing, digest_of, whole_fields};
 
 /// The table of rows that tell which versions a document had, also when they are erased.
 const PAST: u8 = 241;
@@ -28,18 +28,33 @@ pub(super) struct Version {
 }
 
 impl Documents<'_> {
-    /// The rows that lead to a version, and that remember it.
-    pub(super) fn rows_of(
+    /// The row that leads to a version.
+    pub(super) fn head_row(&self, key: &str, address: &ContentAddress) -> Result<RowChange> {
+        let head = Head { address: address.to_string() };
+        self.rows.put(HEADS, key, &head, Owner::Grain(*address))
+    }
+
+    /// The row that remembers a version, which is about to be stored.
+    pub(super) fn past_row(
         &self,
         version: &Version,
         address: &ContentAddress,
-    ) -> Result<[RowChange; 2]> {
-        let key = version.key.as_str();
-        let head = Head { address: address.to_string() };
-        let mut past = Past::read(&self.rows, PAST, key)?.unwrap_or_default();
+    ) -> Result<RowChange> {
+        let mut past = Past::read(&self.rows, PAST, &version.key)?.unwrap_or_default();
         past.add(&version.digest, address);
-        let past = past.change(&self.rows, PAST, key)?;
-        Ok([self.rows.put(HEADS, key, &head, Owner::Grain(*address))?, past])
+        past.change(&self.rows, PAST, &version.key)
+    }
+
+    /// Where a version is that an interrupted write has left, of a document that no row leads to.
+    pub(super) fn left(&self, key: &str) -> Result<Option<Found>> {
+        let Some(past) = Past::read(&self.rows, PAST, key)? else { return Ok(None) };
+        match past.standing(self.session)? {
+            Standing::Left(address) => {
+                let (newest, _) = self.newest_after(address)?;
+                Ok(Some(Found { newest, kept: None }))
+            }
+            Standing::New | Standing::Erased => Ok(None),
+        }
     }
 
     /// The change that forgets which versions a document had.
@@ -73,7 +88,9 @@ impl Documents<'_> {
     ) -> Result<bool> {
         let key = key_of(layer, item);
         let Some(past) = Past::read(&self.rows, PAST, &key)? else { return Ok(false) };
-        let is_gone = item.is_some() && self.rows.get::<Head>(HEADS, &key)?.is_none();
+        let is_gone = item.is_some()
+            && self.rows.get::<Head>(HEADS, &key)?.is_none()
+            && past.standing(self.session)? == Standing::Erased;
         Ok(is_gone || past.has_erased(self.session, &digest_of(value))?)
     }
 

@@ -1,8 +1,8 @@
 //! A batch of records on its way into the store: first versions together, then those that take the place of others, then
 //! what has ended, and at last the rows that tell of it.
 //!
-//! An interruption leaves grains without rows at worst; the same grains come out of the same source, so that the next run
-//! finds them there.
+//! An interruption leaves grains without rows at worst; what was on its way was noted before, so that the next run finds
+//! it.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use grainstore::{
 
 use super::{Run, Writer};
 use crate::error::{Error, Result};
-use crate::migrate::ledger::{Entry, Identity, changes};
+use crate::migrate::ledger::{Entry, Identity, changes, intent};
 use crate::migrate::record::{Ending, LeftOut};
 
 /// Records of a batch.
@@ -125,6 +125,10 @@ impl Writer<'_> {
         let planned = std::mem::take(&mut self.batch).planned;
         let session = self.run.session;
         let mut outcomes: Vec<Outcome> = planned.iter().map(|_| Outcome::default()).collect();
+        session.write_rows(planned.iter().filter(|it| !it.steps.is_empty()).map(|record| {
+            let versions = record.steps.iter().map(|step| (&step.address, step.version.as_str()));
+            intent(&record.identity, &record.entry.digest, versions)
+        }))?;
         put_first(session, &planned, &mut outcomes)?;
         put_later(session, &planned, &mut outcomes)?;
         let mut rows = Vec::with_capacity(planned.len().saturating_mul(2));
@@ -146,7 +150,7 @@ impl Writer<'_> {
                     }
                     Err(error) => outcome.refusal = Some(error),
                 }
-            } else if record.steps.is_empty() {
+            } else if record.steps.is_empty() && !entry.is_left {
                 continue;
             }
             rows.extend(changes(&record.identity, &entry));

@@ -29,6 +29,8 @@ struct Start {
     is_known: bool,
     /// Whether the version was written before, and says something else now.
     is_rewritten: bool,
+    /// Whether no row leads to that grain yet.
+    is_left: bool,
     returned: Option<EpochMs>,
 }
 
@@ -42,6 +44,7 @@ impl Writer<'_> {
             old: None,
             is_known: false,
             is_rewritten: false,
+            is_left: false,
             returned: None,
         };
         if !self.seen.is_first(&identity) {
@@ -88,7 +91,8 @@ impl Writer<'_> {
         let (old, is_known, returned) = (Some(entry.head), true, None);
         let ending = chain.ending.clone().filter(|_| !(is_same && entry.is_ended));
         let chain = Chain { ending, ..chain };
-        self.plan(chain, &Start { identity, from, old, is_known, is_rewritten, returned })
+        let is_left = entry.is_left;
+        self.plan(chain, &Start { identity, from, old, is_known, is_rewritten, is_left, returned })
     }
 
     /// The grain of the record that this one follows.
@@ -138,7 +142,7 @@ impl Writer<'_> {
             ending: chain.ending,
             names_another: self.names_another(newest),
             is_known: start.is_known,
-            entry: Entry { head, digest, is_ended: false, version },
+            entry: Entry { head, digest, is_ended: false, version, is_left: start.is_left },
         };
         match self.pass {
             Pass::Check => self.check(&planned),

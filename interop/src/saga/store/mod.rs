@@ -270,6 +270,10 @@ impl<'s> AgentStore<'s> {
             found.push((kind, address.parse::<ContentAddress>()?));
             Ok(())
         })?;
+        // What an interrupted import left is not noted.
+        found.extend(self.past_grains()?);
+        found.sort_by_key(|(_, address)| *address);
+        found.dedup_by_key(|(_, address)| *address);
         Ok(found)
     }
 

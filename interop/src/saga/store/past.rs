@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::{AgentStore, HEADS, Head, key_of};
 use crate::error::{Error, Result};
-use crate::kept::{Past, digest_of};
+use crate::kept::{Past, Standing, digest_of};
 use crate::saga::kinds::Layer;
 use crate::saga::map::{ENVELOPE, Kind, LAYER, MANIFEST_KIND, MEMBERS};
 
@@ -29,7 +29,9 @@ impl AgentStore<'_> {
         let Some(past) = Past::read(&self.rows, PAST, &key)? else { return Ok(()) };
         let is_item = !id.is_empty()
             && ![LAYER, ENVELOPE, MEMBERS, MANIFEST_KIND].iter().any(|of| of.name == kind.name);
-        let is_gone = is_item && self.rows.get::<Head>(HEADS, &key)?.is_none();
+        let is_gone = is_item
+            && self.rows.get::<Head>(HEADS, &key)?.is_none()
+            && past.standing(self.session)? == Standing::Erased;
         let says_again = || match layer == Layer::Vault.name() {
             true => Ok(false),
             false => past.has_erased(self.session, &digest_of(value)),
@@ -39,6 +41,37 @@ impl AgentStore<'_> {
                 .with_hint("take it out of the document, at its source")),
             false => Ok(()),
         }
+    }
+
+    /// The grain that an import which was interrupted has left of an item that no row leads to.
+    ///
+    /// # Errors
+    /// Those of [`Session::row`](grainstore::Session::row) and [`Session::inspect`](grainstore::Session::inspect).
+    pub(super) fn left(&self, kind: &Kind, id: &str) -> Result<Option<ContentAddress>> {
+        let key = key_of(kind, id);
+        if self.rows.get::<Head>(HEADS, &key)?.is_some() {
+            return Ok(None);
+        }
+        let Some(past) = Past::read(&self.rows, PAST, &key)? else { return Ok(None) };
+        let Standing::Left(address) = past.standing(self.session)? else { return Ok(None) };
+        let is_current = self.session.inspect(&address)?.state.is_current();
+        Ok(is_current.then_some(address))
+    }
+
+    /// Every grain of the agent that was on its way, with its kind, also if no row leads to it and it is not noted.
+    ///
+    /// # Errors
+    /// Those of [`Session::rows`](grainstore::Session::rows).
+    pub(super) fn past_grains(&self) -> Result<Vec<(String, ContentAddress)>> {
+        let mut found = Vec::new();
+        self.rows.each(PAST, |key, past: Past| {
+            let kind = key.split('\0').next().unwrap_or_default();
+            for address in past.addresses() {
+                found.push((kind.to_owned(), address?));
+            }
+            Ok(())
+        })?;
+        Ok(found)
     }
 
     /// The change that remembers an item, and with it a version: the hash of what it says, and its grain.

@@ -113,13 +113,30 @@ impl<'s> Plan<'s> {
         self.store.check_past(kind, id, value, origin.layer).map_err(at)?;
         let origin = Origin { basis: origin.basis.or(kept.as_deref()), ..origin };
         let fields = fields_of(kind, id, value, split, origin).map_err(at)?;
-        if old.is_none() {
-            self.check_erased(&fields, origin).map_err(at)?;
-        }
+        let old = match old {
+            None => {
+                self.check_erased(&fields, origin).map_err(at)?;
+                self.left(kind, id, &fields, origin).map_err(at)?
+            }
+            old => old,
+        };
         let key = key_of(kind, id);
         self.add_fields(&key, fields, old, origin.is_secret()).map_err(at)?;
         self.digests.insert(key, digest_of(value));
         Ok(())
+    }
+
+    /// The grain that an interrupted import has left of an item, if it is another one now.
+    fn left(
+        &self,
+        kind: &Kind,
+        id: &str,
+        fields: &Map,
+        origin: Origin<'_>,
+    ) -> Result<Option<ContentAddress>> {
+        let Some(left) = self.store.left(kind, id)? else { return Ok(None) };
+        let is_same = made(fields.clone(), origin.is_secret())?.address() == left;
+        Ok((!is_same).then_some(left))
     }
 
     /// Refuses an item that was erased when it rested on something else, or on nothing: it is the same one.
@@ -209,6 +226,22 @@ impl<'s> Plan<'s> {
         self.created.iter().find(|(_, of)| *of == key).map(|(new, _)| new.address())
     }
 
+    /// Remembers what is about to be stored, so that what is interrupted then is found.
+    fn remember(&self) -> Result<()> {
+        let created = self.created.iter().map(|(new, key)| (key, new.address()));
+        let replaced = self.replaced.iter().map(|it| (&it.key, it.new.address()));
+        let mut rows = Vec::new();
+        for (key, address) in created.chain(replaced) {
+            if let Some(digest) = self.digests.get(key) {
+                rows.push(self.store.past_change(key, Some((digest, &address)))?);
+            }
+        }
+        for some in in_parts(rows.into_iter()) {
+            self.store.rows.write(some)?;
+        }
+        Ok(())
+    }
+
     /// Writes what was planned. New grains are stored all or none; then what they replace is superseded, and rows are
     /// written. If it is interrupted, the same import again does the rest.
     ///
@@ -227,6 +260,7 @@ impl<'s> Plan<'s> {
                 None => error,
             }
         };
+        self.remember()?;
         let keys: Vec<_> = self.created.iter().map(|(_, key)| key.clone()).collect();
         session
             .put_batch(self.created.iter().map(|(new, _)| new.offer()))
@@ -243,9 +277,6 @@ impl<'s> Plan<'s> {
             let address = new.address();
             let kind = key.split('\0').next().unwrap_or_default();
             notes.push(self.store.noted(kind, &address)?);
-            if let Some(digest) = self.digests.get(&key) {
-                notes.push(self.store.past_change(&key, Some((digest, &address)))?);
-            }
             if moves_row {
                 let (head, owner) = (Head::of(&key, &address), Owner::Grain(address));
                 heads.insert(key.clone(), self.store.rows.put(HEADS, key.as_str(), &head, owner)?);

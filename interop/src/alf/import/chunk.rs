@@ -84,7 +84,7 @@ pub(in super::super) struct Chunk {
     /// Ids of records that others of the chunk are changes of.
     changed: BTreeSet<String>,
     /// Entries of the log beyond those of the records.
-    pub(in super::super) log: Vec<(Change, String)>,
+    pub(in super::super) log: Vec<LogEntry>,
 }
 
 /// What became of a record of a chunk.
@@ -188,13 +188,12 @@ struct Done {
 fn write_rows(
     agent: &Agent<'_>,
     done: &mut [Done],
-    log: &[(Change, String)],
+    log: &[LogEntry],
     (sequence, part): (u64, &mut u64),
 ) -> Result<()> {
     for _ in 0..=done.len() {
         let (mut changes, mut owners) = (Vec::new(), Vec::new());
-        let mut entries: Vec<LogEntry> =
-            log.iter().map(|(change, name)| LogEntry::plain(*change, name)).collect();
+        let mut entries: Vec<LogEntry> = log.to_vec();
         for (number, one) in done.iter().enumerate() {
             if one.outcome.result.is_ok() {
                 entries.push(one.entry.clone());

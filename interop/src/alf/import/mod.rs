@@ -131,7 +131,7 @@ pub fn import(
         agent.enroll(bundle.agent("name"))?;
     }
     let mut importer = Importer::new(&agent, options, sequence)?;
-    importer.note(planned_layers(&agent, &bundle, &survey, options)?, &mut report)?;
+    importer.note(&planned_layers(&agent, &bundle, &survey, options)?, &mut report)?;
     import_layers(&agent, &bundle, &survey, options, &mut report)?;
     importer.know_principals(&survey)?;
     importer.run(&bundle, &survey, &mut report, monitor)?;

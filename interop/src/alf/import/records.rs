@@ -10,7 +10,7 @@ use super::{ImportOptions, ImportReport, purged_error};
 use crate::alf::agent::{Agent, Change, is_agent, is_hidden};
 use crate::alf::bundle::Bundle;
 use crate::alf::issue::{Issues, Place};
-use crate::alf::log::MAX_PARTS;
+use crate::alf::log::{LogEntry, MAX_PARTS, in_parts};
 use crate::alf::names::{PRINCIPALS, tables};
 use crate::alf::partition::labels_of;
 use crate::alf::record::{AgentPrincipals, Record, uuid_number, uuid_text};
@@ -108,11 +108,16 @@ impl<'a, 's> Importer<'a, 's> {
     /// Writes down what is about to change beyond records.
     pub(in super::super) fn note(
         &mut self,
-        changes: Vec<(Change, String)>,
+        changes: &[(Change, String)],
         report: &mut ImportReport,
     ) -> Result<()> {
-        self.chunk.log.extend(changes);
-        self.flush(report)
+        let entries: Vec<LogEntry> =
+            changes.iter().map(|(change, name)| LogEntry::plain(*change, name)).collect();
+        for part in in_parts(&entries) {
+            self.chunk.log = part.to_vec();
+            self.flush(report)?;
+        }
+        Ok(())
     }
 
     /// Reads the records of an archive, once. Those that take the place of a record that comes later wait for it.

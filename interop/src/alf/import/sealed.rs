@@ -88,7 +88,7 @@ pub(super) fn keep_sealed(
         let has_bad_lines = survey.bad_lines.range((place, 0)..=(place, u64::MAX)).next().is_some();
         let has_purged = survey.withheld.partitions.contains(&place);
         let is_other = importer.touched.contains(&label) || has_bad_lines || has_purged;
-        if sealed.get(&label).is_some() || is_other {
+        if is_other || (sealed.get(&label).is_some() && is_known(agent, &label)?) {
             continue;
         }
         let Some(ids) = ids_of(bundle, partition, &label)? else { continue };
@@ -103,6 +103,11 @@ pub(super) fn keep_sealed(
         true => Ok(()),
         false => agent.rows.write(rows),
     }
+}
+
+/// Returns `true` if a row tells of the bytes of a partition: an import that was cut off has left bytes without one.
+fn is_known(agent: &Agent<'_>, label: &str) -> Result<bool> {
+    Ok(agent.rows.get::<SealedRow>(tables::SEALED, label)?.is_some())
 }
 
 /// The label of a sealed partition, if its time is one that is written too.

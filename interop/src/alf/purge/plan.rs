@@ -12,7 +12,7 @@ use super::targets::Targets;
 use crate::alf::agent::Change;
 use crate::alf::export::is_raw;
 use crate::alf::import::{SealedRow, kept_document};
-use crate::alf::log::LogEntry;
+use crate::alf::log::{LogEntry, in_parts};
 use crate::alf::names::{ATTACHMENTS, PRINCIPALS, tables};
 use crate::error::Result;
 use crate::json::{self, Value};
@@ -147,7 +147,7 @@ impl StorePurge<'_, '_> {
             entries.push(LogEntry::plain(Change::Layer, ATTACHMENTS.name));
         }
         let mut changes = changes.chunks(BATCH);
-        for (part, entries) in (0..).zip(entries.chunks(BATCH)) {
+        for (part, entries) in (0..).zip(in_parts(&entries)) {
             let mut rows = self.agent.log_changes((sequence, part), entries)?.to_vec();
             rows.extend(changes.next().into_iter().flatten().cloned());
             self.agent.rows.write(rows)?;

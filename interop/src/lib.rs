@@ -24,6 +24,7 @@ mod monitor;
 pub mod saga;
 mod transfer;
 mod uuid;
+mod vouch;
 
 pub use error::{Error, Result};
 pub use monitor::Monitor;

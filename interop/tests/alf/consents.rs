@@ -159,3 +159,37 @@ fn signed_in_the_name_of(kid: &str, blob: &[u8]) -> Vec<u8> {
     let protected = bytes(&[&[0xa2, 1, 0x27, 4][..], &bytes(kid.as_bytes())].concat());
     [&[0xd2, 0x84][..], &protected, &[0xa0], &bytes(blob), &bytes(&[0; 64])].concat()
 }
+
+#[test]
+fn a_withdrawal_without_a_signature_hides_and_is_marked_for_review() {
+    for is_superseding in [false, true] {
+        let world = World::new();
+        let cascade = r#", "invalidation_policy": {"mode": "consent_cascade"}"#;
+        let (given, fact) = resting(&world, ANN, cascade);
+        let members = match is_superseding {
+            false => format!(r#""prior_consent": "{given}""#),
+            true => format!(
+                r#""prior_consent": "{given}", "derived_from": ["{given}"], "supersession_justification": "x""#
+            ),
+        };
+        let withdrawal = consent(
+            ANN,
+            &format!(r#""is_withdrawal": true, {members}, "created_at": "2026-07-02T00:00:00Z""#),
+        );
+        let address = withdrawal.encode(Default::default()).unwrap().address();
+        let mut records = vec![carrying(1, &withdrawal, json!({}))];
+        if is_superseding {
+            let first =
+                carrying(2, &world.session.get(&given).unwrap().grain().unwrap(), json!({}));
+            records = vec![first, carrying(1, &withdrawal, json!({"supersedes": id(2)}))];
+        }
+        let report = import(&world, records);
+        assert_eq!(report.records.failed, 0, "{report:?}");
+        assert_eq!(world.session.get(&fact).unwrap_err().code(), "ERR_WITHDRAWN");
+        assert!(world.session.get(&address).unwrap().state.needs_review, "{is_superseding}");
+        let due = world.store.due_erasures().unwrap();
+        let now = world.session.now();
+        assert!(due.iter().all(|one| one.address == fact && one.due > now), "{due:?}");
+        assert_eq!(due.len(), 1);
+    }
+}

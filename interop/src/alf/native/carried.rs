@@ -1,13 +1,14 @@
 //! The grain that a record carries in `raw_source_format`, byte for byte, with its signature.
 
 use data_encoding::{BASE64, HEXLOWER};
-use grainstore::format::{Envelope, GrainType, Value as Field};
+use grainstore::format::{Envelope, GrainType};
 use grainstore::{ContentAddress, ErrorKind, Grain, Offer, Session, StoredGrain};
 use sha2::{Digest, Sha256};
 
 use super::{FORMAT, is_native};
 use crate::error::{Error, Result};
 use crate::json::{self, Value};
+use crate::vouch::{is_grant, is_signed_by_subject, named_by};
 
 /// A grain that a record carries.
 #[derive(Debug)]
@@ -65,19 +66,14 @@ impl Carried {
         session: &Session,
         old: Option<&ContentAddress>,
     ) -> Result<()> {
-        let grants = self.is_consent()
-            && self.grain.get("is_withdrawal").and_then(Field::as_bool) != Some(true);
-        match grants && self.renews(session, old) && !self.is_signed_by_subject(session) {
+        let is_signed = || is_signed_by_subject(session, &self.grain, self.envelope.as_ref());
+        match is_grant(&self.grain) && self.renews(session, old) && !is_signed() {
             true => Err(Error::new(
                 ErrorKind::Signature,
                 "the consent it carries renews another: who consents has to sign it",
             )),
             false => Ok(()),
         }
-    }
-
-    pub(in super::super) fn is_consent(&self) -> bool {
-        self.grain.grain_type() == GrainType::Consent
     }
 
     /// Returns `true` if it names a consent before it, or would take the place of one. Of one in whose place it stands here
@@ -91,23 +87,12 @@ impl Carried {
             Ok(stored) => stored.grain().is_ok_and(|old| old.grain_type() == GrainType::Consent),
             Err(error) => error.kind() != ErrorKind::NotFound,
         };
-        let prior = self.grain.text("prior_consent").map(str::parse::<ContentAddress>);
-        let mut parents = self.grain.texts("derived_from").map(str::parse::<ContentAddress>);
-        prior.is_some_and(|prior| prior.ok().is_none_or(|prior| !is_done(&prior)))
-            || old.is_some_and(|old| *old != self.address && !is_done(old))
-            || parents.any(|parent| match parent {
-                Ok(parent) => may_be_consent(&parent) && !is_done(&parent),
-                Err(_) => true,
+        let has_prior = self.grain.text("prior_consent").is_some();
+        old.is_some_and(|old| *old != self.address && !is_done(old))
+            || named_by(&self.grain).iter().any(|named| match named {
+                Some(named) => (has_prior || may_be_consent(named)) && !is_done(named),
+                None => true,
             })
-    }
-
-    /// Returns `true` for a signature that is verified, and that of the subject of the consent.
-    fn is_signed_by_subject(&self, session: &Session) -> bool {
-        let Some(envelope) = &self.envelope else { return false };
-        let verdict = session.store().verdict(envelope);
-        let is_same = |did: &str, other: &str| did.split('#').next() == other.split('#').next();
-        let subject = self.grain.text("subject_did");
-        verdict.did().zip(subject).is_some_and(|(did, subject)| is_same(did.as_str(), subject))
     }
 }
 

@@ -230,3 +230,46 @@ fn an_archive_of_a_person_has_no_file_of_somebody_else() {
     assert_eq!(done.records_removed, 1);
     assert_eq!(export("ANN").unwrap().records, 1);
 }
+
+#[test]
+fn documents_that_an_agent_wrote_past_the_checks_neither_leave_nor_stop_an_export() {
+    let world = World::new();
+    let made = running(vec![record(1, "2026-07-02T00:00:00Z")])
+        .layer("identity", identity(1))
+        .layer("credentials", json!({"credentials": [credential(30)]}));
+    let path = made.write(world.dir.path(), "in.alf");
+    world.import(&path);
+    let before = world.export().0;
+    let mut plain = credential(30);
+    plain["password"] = json!("hunter2-SECRET");
+    let agent = world.session.part(SessionOptions {
+        actor: Some("did:key:agent".to_owned()),
+        ..SessionOptions::default()
+    });
+    for stored in crate::erased::all(&world) {
+        let grain = stored.grain().unwrap();
+        let context = grain.map("context").cloned().unwrap_or_default();
+        let Some(layer) = context.get("alf:layer").and_then(|layer| layer.as_str()) else {
+            continue;
+        };
+        let text = match layer {
+            "credential" => plain.to_string(),
+            _ => "{".to_owned(),
+        };
+        let mut fields = grain.into_fields();
+        let mut context = context.clone();
+        context.remove("alf:spill");
+        context.insert("alf:json".to_owned(), text.as_str().into());
+        fields.insert("context".to_owned(), grainstore::format::Value::Map(context));
+        fields.remove("content_refs");
+        let forged = Grain::from_fields(fields).unwrap();
+        agent.supersede(&stored.address, forged, Some("forged")).unwrap();
+    }
+    let after = world.export().0;
+    assert_eq!(after.documents, before.documents);
+    assert!(!after.documents["credentials.json"].to_string().contains("hunter2"));
+    // The next import writes what is good again.
+    world.import(&path);
+    purge(&world, &[1], &options()).unwrap();
+    assert_eq!(world.export().0.documents, before.documents);
+}

@@ -7,6 +7,7 @@ use grainstore::format::{Map as Fields, Sensitivity, Value as Field};
 
 use crate::alf::agent::Agent;
 use crate::alf::names::{CREDENTIALS, IDENTITY, Layer, PRINCIPALS, namespace_of};
+use crate::alf::survey::plain_part;
 use crate::error::Result;
 use crate::json::{self, Value};
 use crate::kept::{Document, clamped, joined, milliseconds};
@@ -129,7 +130,8 @@ pub(super) fn merged(old: Value, new: Value, list: &str) -> Value {
     Value::Object(members)
 }
 
-/// Returns a document with its items, and the ids of items that are not there any more.
+/// Returns a document with its items, and the ids of items that are not there any more. Of a credential it is the last
+/// version that is ciphertext.
 pub(in super::super) fn whole_document(
     agent: &Agent<'_>,
     layer: Layer,
@@ -137,7 +139,12 @@ pub(in super::super) fn whole_document(
     let Some(kept) = agent.documents.read(layer.name, None)? else { return Ok(None) };
     let Some((item_layer, list)) = layer.items else { return Ok(Some((kept.value, Vec::new()))) };
     let mut absent = Vec::new();
-    let item = |id: &str| Ok(agent.documents.read(item_layer, Some(id))?.map(|kept| kept.value));
+    // A version that somebody wrote past the checks of an import is passed over.
+    let is_good = |item: &Value| layer != CREDENTIALS || plain_part(item).is_none();
+    let item = |id: &str| {
+        let kept = agent.documents.read_good(item_layer, Some(id), is_good)?;
+        Ok(kept.map(|kept| kept.value))
+    };
     let whole = joined(kept.value, list, item, |id| absent.push(id.to_owned()))?;
     Ok(Some((whole, absent)))
 }

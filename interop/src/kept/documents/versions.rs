@@ -10,6 +10,8 @@ use crate::kept::{Past, Standing, digest_of, whole_fields};
 
 /// The table of rows that tell which versions a document had, also when they are erased.
 const PAST: u8 = 241;
+/// The code of a version that is no document.
+const CORRUPT: &str = "ERR_CORRUPT";
 /// Most versions that are walked from a row to the newest.
 const MAX_STEPS: usize = 100_000;
 
@@ -96,6 +98,29 @@ impl Documents<'_> {
 
     /// Returns where a document is; `None` if there never was one.
     pub(super) fn find(&self, layer: &str, item: Option<&str>) -> Result<Option<Found>> {
+        self.find_good(layer, item, |_| true)
+    }
+
+    /// Returns the newest version of a document that can be read, and that is good; `None` if there is none, or it was taken
+    /// back.
+    ///
+    /// # Errors
+    /// As [`Documents::read`].
+    pub(crate) fn read_good(
+        &self,
+        layer: &str,
+        item: Option<&str>,
+        is_good: impl Fn(&json::Value) -> bool,
+    ) -> Result<Option<KeptDocument>> {
+        Ok(self.find_good(layer, item, is_good)?.and_then(|found| found.kept))
+    }
+
+    fn find_good(
+        &self,
+        layer: &str,
+        item: Option<&str>,
+        is_good: impl Fn(&json::Value) -> bool,
+    ) -> Result<Option<Found>> {
         let Some(noted) = self.noted(layer, item)? else { return Ok(None) };
         let (newest, is_current) = self.newest_after(noted)?;
         if !is_current {
@@ -104,15 +129,19 @@ impl Documents<'_> {
         let mut address = newest;
         loop {
             match self.version(address) {
-                // What lies beside it was not stored yet.
-                Err(error) if error.kind() == ErrorKind::NotFound && address != noted => {
-                    match self.version_before(&address)? {
-                        Some(older) => address = older,
-                        None => return Err(error),
-                    }
+                Ok(kept) if is_good(&kept.value) => {
+                    return Ok(Some(Found { newest, kept: Some(kept) }));
                 }
+                Ok(_) => {}
+                // What lies beside it was not stored yet.
+                Err(error) if error.kind() == ErrorKind::NotFound && address != noted => {}
+                // Somebody wrote it who knows nothing of documents: the one before it counts.
+                Err(error) if error.code() == CORRUPT => {}
                 Err(error) => return Err(error),
-                Ok(kept) => return Ok(Some(Found { newest, kept: Some(kept) })),
+            }
+            match self.version_before(&address)? {
+                Some(older) => address = older,
+                None => return Ok(Some(Found { newest, kept: None })),
             }
         }
     }

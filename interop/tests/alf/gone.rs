@@ -322,3 +322,62 @@ fn bytes_of_a_sealed_partition_that_no_row_tells_of_are_kept_by_the_same_import(
     assert_eq!(report.replaced_partitions, [""; 0]);
     assert!(world.session.row(&application, 5, "2026-Q2").unwrap().is_some());
 }
+
+#[test]
+fn the_profile_of_a_person_is_theirs_and_is_erased_with_them() {
+    let world = World::new();
+    let made = documents(SECRET);
+    world.import_made(&made);
+    let sees = |user: &str| {
+        let options =
+            grainstore::SessionOptions { user_id: Some(user.to_owned()), ..Default::default() };
+        let session = world.session.part(options);
+        let all = grainstore::cal::Query::default();
+        let found = session.query(&all, &grainstore::PageOptions::first(100)).unwrap().results;
+        let says = |row: &grainstore::QueryMatch| {
+            let context = row.grain.map("context").and_then(|it| it.get("alf:layer")?.as_str());
+            context == Some("principal")
+        };
+        found.iter().any(says)
+    };
+    assert!(sees(PERSON) && !sees("bob"));
+    let report = world.session.subject_report(PERSON).unwrap();
+    assert_eq!(report.addresses.len(), 1);
+    world.session.erase_user(PERSON, "a test", &EraseOptions::new()).unwrap();
+    erase(&world, &["4929"]);
+    for upper in [false, true] {
+        let mut again = made.clone().without("identity.json");
+        again.manifest["layers"].as_object_mut().unwrap().remove("identity");
+        if upper {
+            let text = String::from_utf8(again.entries["principals.json"].clone()).unwrap();
+            again = again
+                .file("principals.json", text.replace(PERSON, &PERSON.to_uppercase()).as_bytes());
+        }
+        let path = again.write(world.dir.path(), "in.alf");
+        assert_eq!(world.import(&path).withheld, ["principals.json"]);
+        std::fs::remove_file(path).unwrap();
+    }
+    assert_gone(&world);
+    // A principal that is an agent is nobody's.
+    let agent = json!({"id": id(21), "principal_type": "agent", "profile": {
+        "id": id(22), "agent_id": AGENT, "principal_id": id(21), "version": 1, "updated_at": TIME}});
+    world.import_made(&running(vec![]).layer("principals", json!({"principals": [agent]})));
+    assert!(world.session.subject_report(&id(21)).unwrap().addresses.is_empty());
+}
+
+#[test]
+fn a_store_whose_rules_refuse_a_person_without_a_basis_takes_the_rest() {
+    let world = World::with(
+        grainstore::prelude::OpenOptions::new()
+            .preset(grainstore::Preset::from_name("gdpr").unwrap()),
+    );
+    let mut made = documents("told");
+    let hers = json!({"namespace": format!("principal_context:{PERSON}")});
+    made.partitions[0].1.push(with(record(2, TIME), hers));
+    let path = made.write(world.dir.path(), "in.alf");
+    let report = world.import_with(&path, &ImportOptions::default());
+    assert_eq!((report.records.created, report.records.failed), (1, 1), "{report:?}");
+    assert_eq!(report.withheld, ["principals.json"]);
+    assert!(report.warnings.iter().any(|it| it.message.contains("ERR_POLICY")), "{report:?}");
+    assert!(world.export().0.documents.contains_key("identity.json"));
+}

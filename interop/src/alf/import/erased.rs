@@ -1,6 +1,8 @@
 //! What was erased in the store, by itself or with a user: it stays out, records and items by their ids, and versions by
 //! what they said. The bytes of a grain depend on what else is there, and tell nothing.
 
+use std::collections::BTreeSet;
+
 use grainstore::ContentAddress;
 
 use super::records::At;
@@ -121,6 +123,18 @@ fn is_erased(agent: &Agent<'_>, layer: Layer, document: &Value) -> Result<bool> 
     agent.documents.is_erased(layer.name, None, document)
 }
 
+/// Asks for an id as it is written, and as others may have written it.
+fn is_erased_item(agent: &Agent<'_>, layer: &str, id: &str, item: &Value) -> Result<bool> {
+    let spellings =
+        BTreeSet::from([id.to_owned(), id.to_ascii_lowercase(), id.to_ascii_uppercase()]);
+    for id in &spellings {
+        if agent.documents.is_erased(layer, Some(id), item)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Takes items off a document that were erased. Returns `true` if there were any.
 fn drop_erased(
     agent: &Agent<'_>,
@@ -135,7 +149,7 @@ fn drop_erased(
     for item in items.drain(..) {
         let id = item.get("id").and_then(Value::as_str);
         let is_erased = match id {
-            Some(id) => agent.documents.is_erased(layer, Some(id), &item)?,
+            Some(id) => is_erased_item(agent, layer, id, &item)?,
             None => false,
         };
         if !is_erased {

@@ -215,3 +215,18 @@ fn a_large_entry_is_read_bit_by_bit() {
     reader.read_to_end(&mut rest).unwrap();
     assert_eq!(rest.len(), text.len() - 9);
 }
+
+#[test]
+fn what_has_the_name_and_is_no_file_is_left_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("folder");
+    std::fs::create_dir(&folder).unwrap();
+    let refused = ArchiveWriter::create(&folder).unwrap_err();
+    assert_eq!(refused.code(), "ERR_CONFLICT");
+    #[cfg(unix)]
+    assert_eq!(ArchiveWriter::create("/dev/null").unwrap_err().code(), "ERR_CONFLICT");
+    let file = dir.path().join("file");
+    std::fs::write(&file, b"before").unwrap();
+    ArchiveWriter::create(&file).unwrap().finish().unwrap();
+    assert_ne!(std::fs::read(&file).unwrap(), b"before");
+}

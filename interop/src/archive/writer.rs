@@ -43,12 +43,19 @@ impl NewFile {
     /// ```
     ///
     /// # Errors
-    /// `ERR_CONFLICT` for a file within a store; `ERR_NOT_FOUND` if there is no such directory; `ERR_IO`.
+    /// `ERR_CONFLICT` for a file within a store, or a name that something has which is no file, such as a directory or a
+    /// pipe; `ERR_NOT_FOUND` if there is no such directory; `ERR_IO`.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         grainstore::check_outside(&path)?;
-        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-        let above = above.unwrap_or(Path::new("."));
+        if path.metadata().is_ok_and(|there| !there.is_file()) {
+            let error =
+                Error::new(grainstore::ErrorKind::Conflict, "what has this name is no file");
+            return Err(error
+                .with_hint("name a file, or one that is not there yet")
+                .at_path(&path));
+        }
+        let above = directory_of(&path);
         if !above.is_dir() {
             let message = format!("there is no directory {}", above.display());
             let error = Error::new(grainstore::ErrorKind::NotFound, message);
@@ -68,13 +75,18 @@ impl NewFile {
             let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
             file.as_file().sync_all()?;
             file.persist(&path)?;
-            match path.parent().filter(|above| !above.as_os_str().is_empty()) {
-                Some(above) if cfg!(unix) => File::open(above)?.sync_all(),
-                _ => Ok(()),
+            match cfg!(unix) {
+                true => File::open(directory_of(&path))?.sync_all(),
+                false => Ok(()),
             }
         };
         place().map_err(|error| unwritable(error, &path))
     }
+}
+
+/// The directory that a file is in.
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// The error of a file that cannot be written, which is none of a store.

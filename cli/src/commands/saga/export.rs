@@ -71,6 +71,8 @@ pub(super) struct Export {
 
 impl Export {
     pub(super) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        self.key.check_target(&self.file)?;
+        self.manifest.check_target(&self.file)?;
         let session = context.session()?;
         let signer = self.key.signer(&mut context.output)?;
         let organization = self.manifest.signer(&mut context.output)?;

@@ -1,5 +1,7 @@
 //! Keys of wallets, which stay in their files: 32 bytes, as `grain keys new` makes them.
 
+use std::path::Path;
+
 use clap::Args;
 use grainstore_interop::saga::{VaultKey, WalletKey};
 use zeroize::Zeroizing;
@@ -34,6 +36,11 @@ pub(super) struct SignerOptions {
 }
 
 impl KeyOptions {
+    /// Refuses to write where the key is: it would be lost.
+    pub(super) fn check_target(&self, to: &Path) -> Result<()> {
+        check_target(&self.key_seed, to)
+    }
+
     /// Reads the key to sign with.
     pub(super) fn signer(&self, output: &mut Output<'_>) -> Result<WalletKey> {
         wallet_key(&self.chain, &self.key_seed, output)
@@ -46,12 +53,28 @@ impl KeyOptions {
 }
 
 impl SignerOptions {
+    /// Refuses to write where the key is.
+    pub(super) fn check_target(&self, to: &Path) -> Result<()> {
+        self.organization_key.as_ref().map_or(Ok(()), |source| check_target(source, to))
+    }
+
     /// Reads the key, if one is given.
     pub(super) fn signer(&self, output: &mut Output<'_>) -> Result<Option<WalletKey>> {
         match (&self.organization_chain, &self.organization_key) {
             (Some(chain), Some(source)) => wallet_key(chain, source, output).map(Some),
             _ => Ok(None),
         }
+    }
+}
+
+fn check_target(source: &Source, to: &Path) -> Result<()> {
+    let Source::File(key) = source else { return Ok(()) };
+    match (key.canonicalize(), to.canonicalize()) {
+        (Ok(key), Ok(to)) if key == to => {
+            let message = format!("{} is the file of the key", to.display());
+            Err(Error::new(Code::Conflict, message, "name another file to write"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -244,6 +244,7 @@ fn tell_validation(
 }
 
 fn sign(file: &Path, to: Option<&Path>, key: &KeyOptions, context: &mut Context<'_>) -> Result<()> {
+    key.check_target(to.unwrap_or(file))?;
     let signer = key.signer(&mut context.output)?;
     let mut document = Document::read(file)?;
     document.sign(&signer)?;
@@ -262,6 +263,8 @@ fn sign(file: &Path, to: Option<&Path>, key: &KeyOptions, context: &mut Context<
 
 impl Redact {
     fn run(self, context: &mut Context<'_>) -> Result<()> {
+        self.key.check_target(&self.to)?;
+        self.manifest.check_target(&self.to)?;
         let organization = self.manifest.signer(&mut context.output)?;
         let signer = self.key.signer(&mut context.output)?;
         let mut document = Document::read(&self.file)?;

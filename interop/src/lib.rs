@@ -25,6 +25,7 @@ pub mod saga;
 mod scratch;
 mod transfer;
 mod uuid;
+mod vouch;
 
 pub use error::{Error, Result};
 pub use monitor::Monitor;

@@ -19,14 +19,11 @@ pub(super) const MAX_PARTS: u64 = 1 << PART_BITS;
 /// The highest sequence number that is taken from elsewhere: the store's own, which go on from it, have as much room
 /// again.
 pub(super) const MAX_SEQUENCE: u64 = (1 << 43) - 1;
-/// Bytes of the entries of a part at most, as [`LogEntry::bytes`] counts them: half of what a row has.
-const MAX_PART_BYTES: usize = 512 << 10;
+/// Entries of a part, and bytes of their names with escapes: a row has 1 MiB.
+const PART_ENTRIES: usize = 1_000;
+const PART_BYTES: usize = 768 << 10;
 /// Bytes of an entry beside its name.
-const ENTRY_BYTES: usize = 100;
-/// Bytes of a byte of a name in JSON at most.
-const ESCAPED_BYTES: usize = 6;
-/// Entries of a part at most.
-const MAX_PART_ENTRIES: usize = 1_000;
+const ENTRY_BYTES: usize = 128;
 /// The number that is the last sequence number.
 const HEAD: &str = "sequence";
 
@@ -49,29 +46,25 @@ impl LogEntry {
     pub(super) fn stored(change: Change, id: &str, address: &ContentAddress) -> Self {
         Self(change, id.to_owned(), Some(address.to_string()))
     }
+}
 
-    /// Its bytes in a row at most.
-    fn bytes(&self) -> usize {
-        self.1.len().saturating_mul(ESCAPED_BYTES).saturating_add(ENTRY_BYTES)
-    }
-
-    /// Divides entries into parts, each of which one row can have. Names of files may be long.
-    pub(super) fn parts(entries: impl IntoIterator<Item = Self>) -> Vec<Vec<Self>> {
-        let (mut parts, mut bytes) = (Vec::<Vec<Self>>::new(), 0_usize);
-        for entry in entries {
-            bytes = bytes.saturating_add(entry.bytes());
-            match parts.last_mut() {
-                Some(part) if bytes <= MAX_PART_BYTES && part.len() < MAX_PART_ENTRIES => {
-                    part.push(entry);
-                }
-                _ => {
-                    bytes = entry.bytes();
-                    parts.push(vec![entry]);
-                }
-            }
+/// Entries in parts that a row has room for.
+pub(super) fn in_parts(entries: &[LogEntry]) -> Vec<&[LogEntry]> {
+    let (mut parts, mut rest, mut bytes, mut count) = (Vec::new(), entries, 0_usize, 0_usize);
+    for LogEntry(_, name, _) in entries {
+        // Each byte of a name may be escaped.
+        let more = name.len().saturating_mul(6).saturating_add(ENTRY_BYTES);
+        if count > 0 && (count == PART_ENTRIES || bytes.saturating_add(more) > PART_BYTES) {
+            let (part, behind) = rest.split_at_checked(count).unwrap_or((rest, &[]));
+            parts.push(part);
+            (rest, bytes, count) = (behind, 0, 0);
         }
-        parts
+        (bytes, count) = (bytes.saturating_add(more), count + 1);
     }
+    if !rest.is_empty() {
+        parts.push(rest);
+    }
+    parts
 }
 
 impl Agent<'_> {
@@ -162,16 +155,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_fits_into_a_row() {
-        let name = |at: usize| "\u{1}".repeat(65_535 * usize::from(at.is_multiple_of(2)));
-        let entries: Vec<_> =
-            (0..2500).map(|at| LogEntry::plain(Change::File, &name(at))).collect();
-        let parts = LogEntry::parts(entries.clone());
-        for part in &parts {
-            assert!(serde_json::to_vec(part).unwrap().len() < 1 << 20);
+    fn parts_have_all_entries_in_order() {
+        let entry = |length: usize| LogEntry::plain(Change::File, &"n".repeat(length));
+        for lengths in
+            [vec![], vec![1 << 20], vec![10; 2_500], vec![100_000, 1, 100_000, 50_000, 2]]
+        {
+            let entries: Vec<_> = lengths.iter().copied().map(entry).collect();
+            let parts = in_parts(&entries);
+            assert_eq!(parts.concat(), entries);
+            assert!(parts.iter().all(|part| !part.is_empty() && part.len() <= PART_ENTRIES));
         }
-        assert_eq!(parts.concat(), entries);
-        assert_eq!(LogEntry::parts(vec![LogEntry::plain(Change::File, "a"); 2500]).len(), 3);
+        assert_eq!(in_parts(&[entry(100_000), entry(100_000)]).len(), 2);
     }
 
     #[test]

@@ -11,10 +11,12 @@ mod again;
 mod attack;
 #[path = "../common/camera.rs"]
 mod camera;
+mod consents;
 mod cut_off;
 mod delta;
 mod erased;
 mod examples;
+mod gone;
 mod hidden;
 mod histories;
 mod hostile;

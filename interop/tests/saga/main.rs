@@ -18,5 +18,6 @@ mod properties;
 mod redact;
 mod refusals;
 mod store;
+mod strangers;
 mod support;
 mod vault;

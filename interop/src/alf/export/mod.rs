@@ -267,7 +267,7 @@ fn remember(
         let Some(part) = parts.get(partition.file.as_str()) else { continue };
         sealed.put(&partition.label, part.reader()?)?;
         if let Some(kept) = sealed.get(&partition.label) {
-            let row = SealedRow { file: kept.sha256.clone(), ids: partition.ids.clone() };
+            let row = SealedRow { file: kept.sha256.clone(), ..partition.row.clone() };
             let key = partition.label.as_str();
             rows.push(agent.rows.put(tables::SEALED, key, &row, Owner::Store)?);
         }

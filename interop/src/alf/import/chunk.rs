@@ -1,6 +1,6 @@
 //! Records that are written together: first their grains, then all their rows and the log in one commit.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use grainstore::embed::Embedding;
 use grainstore::format::Map;
@@ -13,7 +13,7 @@ use crate::alf::names::tables;
 use crate::alf::record::{Record, status_of};
 use crate::error::{Error, Result};
 use crate::json;
-use crate::kept::NewGrain;
+use crate::kept::{NewGrain, digest_of};
 
 /// Most records of a chunk.
 pub(super) const MAX_RECORDS: usize = 1_000;
@@ -50,6 +50,8 @@ pub(in super::super) struct Waiting {
     pub(in super::super) changed: Option<(String, RecordRow)>,
     /// True if it was purged before, and is not any more.
     pub(in super::super) restored: bool,
+    /// True if the store never had the record.
+    pub(in super::super) is_new: bool,
     /// The place of its line.
     pub(in super::super) at: String,
 }
@@ -142,10 +144,18 @@ impl Chunk {
         place: (u64, &mut u64),
     ) -> Result<Vec<Outcome>> {
         let Self { waiting, rows, log, .. } = self;
+        remember(agent, &waiting)?;
+        let intended: HashSet<ContentAddress> =
+            waiting.iter().map(|one| one.grain.address()).collect();
         let mut done = Vec::with_capacity(waiting.len() + rows.len());
         for (mut one, result, lost_place) in store_grains(agent.session, waiting)? {
+            if lost_place {
+                // It stands beside what it says it is a change of.
+                one.changed = None;
+            }
             let mut changes = Vec::new();
-            let result = result.and_then(|()| finish_record(agent, &mut one, &mut changes));
+            let result =
+                result.and_then(|()| finish_record(agent, &mut one, &intended, &mut changes));
             let (change, created_ms) = (one.counted, one.record.created_ms);
             let outcome = Outcome { change, created_ms, at: one.at, result, lost_place };
             let entry = LogEntry::stored(one.change, &one.record.id, &one.grain.address());
@@ -253,8 +263,26 @@ impl Chunk {
     }
 }
 
+/// Remembers records before their grains are stored, so that what is interrupted then is not taken for new.
+fn remember(agent: &Agent<'_>, waiting: &[Waiting]) -> Result<()> {
+    let rows = waiting.iter().map(|one| remembered(agent, one)).collect::<Result<_>>()?;
+    agent.rows.write(rows)
+}
+
+fn remembered(agent: &Agent<'_>, one: &Waiting) -> Result<RowChange> {
+    // Of a record that is new to the store nothing is known.
+    let past = if one.is_new { None } else { agent.past(&one.record.id)? };
+    let version = (digest_of(&one.record.rest), one.grain.address());
+    agent.past_change(&one.record.id, past, Some((&version.0, &version.1)))
+}
+
 /// Stores what lies beside the grain of a record, and adds its row.
-fn finish_record(agent: &Agent<'_>, one: &mut Waiting, changes: &mut Vec<RowChange>) -> Result<()> {
+fn finish_record(
+    agent: &Agent<'_>,
+    one: &mut Waiting,
+    intended: &HashSet<ContentAddress>,
+    changes: &mut Vec<RowChange>,
+) -> Result<()> {
     one.grain.store_spilled(agent.session)?;
     let address = one.grain.address();
     if one.is_over() {
@@ -263,6 +291,9 @@ fn finish_record(agent: &Agent<'_>, one: &mut Waiting, changes: &mut Vec<RowChan
     let native = one.native.take();
     let row = RecordRow { native, ..RecordRow::new(&address, &one.record, one.grain_type) };
     changes.push(agent.row_change(&one.record.id, &row)?);
+    if !intended.contains(&address) {
+        changes.push(remembered(agent, one)?);
+    }
     if one.restored {
         changes.push(agent.rows.remove(tables::PURGED, one.record.id.as_str()));
     }

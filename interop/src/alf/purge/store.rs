@@ -177,6 +177,11 @@ impl StorePurge<'_, '_> {
             self.erase(targets)?;
             let documents: Vec<ContentAddress> = targets.documents.keys().copied().collect();
             self.erase_grains(&documents)?;
+            let forgotten = targets.document_names().into_iter().filter_map(|name| {
+                let (layer, id) = name.split_once('/')?;
+                Some(self.agent.documents.forgotten(layer, Some(id)))
+            });
+            self.agent.rows.write(forgotten.collect())?;
         }
         Ok(())
     }
@@ -209,6 +214,8 @@ impl StorePurge<'_, '_> {
             } else {
                 // It went with the grain; of a record whose grain is lost it is left.
                 rows.push(self.agent.rows.remove(tables::RECORDS, id.as_str()));
+                // That it was purged is remembered, and no hash of what it said.
+                rows.push(self.agent.rows.remove(tables::PAST, id.as_str()));
             }
         }
         rows.chunks(BATCH).try_for_each(|rows| self.agent.rows.write(rows.to_vec()))?;

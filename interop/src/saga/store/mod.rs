@@ -2,8 +2,9 @@
 //!
 //! Knows what items are, and no document.
 //!
-//! - `plan`: writes of many items, checked before the first of them.
+//! - `plan`: writes of many items, checked before the first of them. `past`: what was here, and was erased.
 
+mod past;
 mod plan;
 
 use std::collections::BTreeSet;
@@ -34,7 +35,7 @@ const DECISIONS: u8 = 3;
 const GRAINS: u8 = 4;
 /// The table of first versions that are on their way, by the key of the item: a write that is interrupted has grains and
 /// no rows that lead to them.
-const PLANNED: u8 = 5;
+const PLANNED: u8 = 6;
 /// Most versions that are walked from a row to the newest.
 const MAX_STEPS: usize = 100_000;
 
@@ -190,6 +191,7 @@ impl<'s> AgentStore<'s> {
                 let head = Head::of(&key, address);
                 changes.push(self.rows.put(HEADS, key.as_str(), &head, Owner::Grain(*address))?);
                 changes.push(self.noted(kind, address)?);
+                changes.push(self.past_change(&key, None)?);
             }
         }
         self.rows.write(changes)
@@ -285,6 +287,10 @@ impl<'s> AgentStore<'s> {
             found.push((kind, address.parse::<ContentAddress>()?));
             Ok(())
         })?;
+        // What an interrupted import left is not noted.
+        found.extend(self.past_grains()?);
+        found.sort_by_key(|(_, address)| *address);
+        found.dedup_by_key(|(_, address)| *address);
         Ok(found)
     }
 

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use super::{AgentStore, HEADS, Head, PLANNED, key_of};
 use crate::error::{Error, Result};
 use crate::json;
-use crate::kept::NewGrain;
+use crate::kept::{NewGrain, digest_of};
 use crate::monitor::Monitor;
 use crate::saga::map::{Kind, Origin, PROFILE, fields_of, item_of};
 
@@ -27,6 +27,8 @@ pub(in crate::saga) struct Plan<'s> {
     bytes: usize,
     /// What items of each layer may have rested on before: [`Plan::knowing`].
     bases: HashMap<String, Vec<String>>,
+    /// What items say, hashed, by the keys of their rows.
+    digests: HashMap<String, String>,
     pub(in crate::saga) counts: Counts,
 }
 
@@ -60,6 +62,7 @@ impl<'s> Plan<'s> {
             replaced: Vec::new(),
             bytes: 0,
             bases: HashMap::new(),
+            digests: HashMap::new(),
             counts: Counts::default(),
         }
     }
@@ -107,12 +110,33 @@ impl<'s> Plan<'s> {
                 return Ok(());
             }
         }
+        self.store.check_past(kind, id, value, origin.layer).map_err(at)?;
         let origin = Origin { basis: origin.basis.or(kept.as_deref()), ..origin };
         let fields = fields_of(kind, id, value, split, origin).map_err(at)?;
-        if old.is_none() {
-            self.check_erased(&fields, origin).map_err(at)?;
-        }
-        self.add_fields(&key_of(kind, id), fields, old, origin.is_secret()).map_err(at)
+        let old = match old {
+            None => {
+                self.check_erased(&fields, origin).map_err(at)?;
+                self.left(kind, id, &fields, origin).map_err(at)?
+            }
+            old => old,
+        };
+        let key = key_of(kind, id);
+        self.add_fields(&key, fields, old, origin.is_secret()).map_err(at)?;
+        self.digests.insert(key, digest_of(value));
+        Ok(())
+    }
+
+    /// The grain that an interrupted import has left of an item, if it is another one now.
+    fn left(
+        &self,
+        kind: &Kind,
+        id: &str,
+        fields: &Map,
+        origin: Origin<'_>,
+    ) -> Result<Option<ContentAddress>> {
+        let Some(left) = self.store.left(kind, id)? else { return Ok(None) };
+        let is_same = made(fields.clone(), origin.is_secret())?.address() == left;
+        Ok((!is_same).then_some(left))
     }
 
     /// Refuses an item that was erased when it rested on something else, or on nothing: it is the same one.
@@ -202,6 +226,22 @@ impl<'s> Plan<'s> {
         self.created.iter().find(|(_, of)| *of == key).map(|(new, _)| new.address())
     }
 
+    /// Remembers what is about to be stored, so that what is interrupted then is found.
+    fn remember(&self) -> Result<()> {
+        let created = self.created.iter().map(|(new, key)| (key, new.address()));
+        let replaced = self.replaced.iter().map(|it| (&it.key, it.new.address()));
+        let mut rows = Vec::new();
+        for (key, address) in created.chain(replaced) {
+            if let Some(digest) = self.digests.get(key) {
+                rows.push(self.store.past_change(key, Some((digest, &address)))?);
+            }
+        }
+        for some in in_parts(rows.into_iter()) {
+            self.store.rows.write(some)?;
+        }
+        Ok(())
+    }
+
     /// Writes what was planned. Rows name the grains first: an erasure of the agent finds them, and whatever is imported
     /// next goes on from them, if it is interrupted. New grains are stored all or none; then what they replace is
     /// superseded, and rows that lead to them are written.
@@ -222,6 +262,7 @@ impl<'s> Plan<'s> {
             }
         };
         self.announce()?;
+        self.remember()?;
         let keys: Vec<_> = self.created.iter().map(|(_, key)| key.clone()).collect();
         session
             .put_batch(self.created.iter().map(|(new, _)| new.offer()))

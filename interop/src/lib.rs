@@ -22,8 +22,10 @@ mod kept;
 pub mod migrate;
 mod monitor;
 pub mod saga;
+mod scratch;
 mod transfer;
 mod uuid;
+mod vouch;
 
 pub use error::{Error, Result};
 pub use monitor::Monitor;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
-use grainstore_interop::archive::{Archive, ArchiveWriter, Limits};
+use grainstore_interop::archive::{Archive, ArchiveWriter, Limits, NewFile};
 use grainstore_interop::{Error, Result};
 use rawzip::path::EntryPath;
 use rawzip::{CompressionMethod, ZipArchiveWriter};
@@ -214,4 +214,87 @@ fn a_large_entry_is_read_bit_by_bit() {
     let mut rest = Vec::new();
     reader.read_to_end(&mut rest).unwrap();
     assert_eq!(rest.len(), text.len() - 9);
+}
+
+#[test]
+fn what_is_written_is_never_packed_more_densely_than_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    for size in [1_usize, 100, 2_047, 2_048, 5_000, 70_000, 1 << 20, 9 << 20] {
+        for text in ["\0", "x y z "] {
+            let path = dir.path().join("a.zip");
+            let bytes = text.as_bytes().iter().copied().cycle().take(size).collect::<Vec<_>>();
+            let mut writer = ArchiveWriter::create(&path).unwrap();
+            // Many small entries are counted together.
+            for at in 0..(3 << 20) / size.clamp(1 << 16, 3 << 20) {
+                writer.add(&format!("{at}"), &bytes[..]).unwrap();
+            }
+            writer.finish().unwrap();
+            let archive = Archive::open(&path, Limits::default()).unwrap();
+            assert_eq!(archive.read("0", 1 << 30).unwrap().unwrap(), bytes, "{size}");
+        }
+    }
+}
+
+#[test]
+fn a_name_without_a_directory_is_one_of_this_directory() {
+    // No other test of this program asks for the current directory.
+    let dir = tempfile::tempdir().unwrap();
+    std::env::set_current_dir(dir.path()).unwrap();
+    let mut writer = ArchiveWriter::create("a.zip").unwrap();
+    writer.add("a", &b"tea"[..]).unwrap();
+    writer.finish().unwrap();
+    assert!(dir.path().join("a.zip").exists());
+}
+
+#[test]
+fn only_a_file_is_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("folder");
+    std::fs::create_dir(&folder).unwrap();
+    let refused = NewFile::create(&folder).unwrap_err();
+    assert_eq!((refused.code(), refused.to_string().contains("directory")), ("ERR_CONFLICT", true));
+    let pipe = dir.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    if made.is_ok_and(|status| status.success()) {
+        let refused = NewFile::create(&pipe).unwrap_err();
+        assert_eq!((refused.code(), refused.to_string().contains("pipe")), ("ERR_CONFLICT", true));
+    }
+    if Path::new("/dev/null").exists() {
+        assert_eq!(NewFile::create("/dev/null").unwrap_err().code(), "ERR_CONFLICT");
+    }
+    let file = dir.path().join("file");
+    std::fs::write(&file, "old").unwrap();
+    NewFile::create(&file).unwrap().finish().unwrap();
+    assert_eq!(std::fs::read(&file).unwrap(), b"");
+}
+
+#[test]
+fn what_a_killed_writer_left_is_swept_and_what_is_written_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let names = || {
+        let names = std::fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().file_name());
+        let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let mut writing = NewFile::create(dir.path().join("a")).unwrap();
+    writing.write_all(b"tea").unwrap();
+    let unfinished = names();
+    assert_eq!(unfinished.len(), 1);
+    // The same bytes under such a name, which nobody writes.
+    let left = unfinished[0].replace(".part", "x.part");
+    std::fs::write(dir.path().join(&left), "secret").unwrap();
+    std::fs::write(dir.path().join(".grain-notes"), "of somebody").unwrap();
+    NewFile::create(dir.path().join("b")).unwrap().finish().unwrap();
+    assert_eq!(
+        names(),
+        [unfinished[0].as_str(), ".grain-notes", "b"]
+            .map(str::to_owned)
+            .into_iter()
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect::<Vec<_>>()
+    );
+    writing.finish().unwrap();
+    assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), b"tea");
 }

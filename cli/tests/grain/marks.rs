@@ -278,6 +278,34 @@ fn a_policy_that_nobody_means_is_told_where_it_is_stored() {
 }
 
 #[test]
+fn a_successor_that_leaves_its_user_is_told() {
+    let place = Place::with_store();
+    let of = |drink: &str, user: Option<&str>| {
+        let mut grain: Value = serde_json::from_str(&belief("ann", drink)).unwrap();
+        if let Some(user) = user {
+            grain["user_id"] = json!(user);
+        }
+        grain
+    };
+    let old = place.put(&of("tea", Some("ann")).to_string());
+    let next = of("coffee", None);
+    let run = place.feed(&["--user", "ann", "supersede", &old, "-"], next.to_string()).done();
+    assert!(run.err.starts_with("warning: what it replaces belongs to a user"), "{}", run.err);
+    let old = place.put(&of("milk", Some("ann")).to_string());
+    let run = place.feed(&["supersede", &old, "-", "--json"], of("water", None).to_string());
+    assert_eq!(run.done().json()["warnings"].as_array().unwrap().len(), 1);
+    let old = place.put(&of("wine", Some("ann")).to_string());
+    let run = place.feed(&["supersede", &old, "-"], of("beer", Some("ann")).to_string()).done();
+    assert_eq!(run.err, "");
+
+    let mut rpc = place.rpc_with_store();
+    let old = rpc.result("put", &json!({ "grain": of("juice", Some("ann")) }));
+    let params = json!({ "old": old["address"], "grain": of("cider", None) });
+    let told = rpc.result("supersede", &params);
+    assert!(told["warnings"][0].as_str().unwrap().contains("nobody's"), "{told}");
+}
+
+#[test]
 fn rpc_takes_the_signature_a_policy_asks_for() {
     let place = Place::empty();
     let mut rpc = place.rpc_with_store();

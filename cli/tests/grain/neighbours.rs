@@ -126,3 +126,16 @@ fn an_older_dump_comes_in_when_it_is_asked_for() {
     asked["allow_older"] = json!(true);
     assert_eq!(rpc.result("migrate", &asked)["changed"], 1);
 }
+
+#[test]
+fn evidence_is_of_no_user() {
+    let place = Place::with_store();
+    place.put(&belief("alice", "tea"));
+    for arguments in
+        [&["--user", "bob", "ages", "export", "p.json"][..], &["--user", "bob", "ages", "segments"]]
+    {
+        let run = place.grain(arguments);
+        assert!(run.code == 1 && run.err.contains("ERR_ACCESS"), "{arguments:?}: {}", run.err);
+    }
+    assert!(!place.path().join("p.json").exists());
+}

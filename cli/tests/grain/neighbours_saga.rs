@@ -301,3 +301,48 @@ fn an_agent_is_transferred_with_the_consent_of_those_who_must() {
     assert!(refused.code == 1 && refused.err.contains("ERR_CONFLICT"), "{}", refused.err);
     place.grain(&["saga", "import", "aria.json", "--allow-older"]).done();
 }
+
+#[test]
+fn nothing_is_written_over_the_key_of_a_wallet() {
+    let place = place_of_an_agent();
+    place.grain(&["saga", "import", "signed.json"]).done();
+    fs::write(place.path().join("org"), [0x12; 32]).unwrap();
+    let by_organization = ["--organization-chain", "eip155:8453", "--organization-key", "org"];
+    let refused = |arguments: &[&str]| {
+        let run = place.grain(&[arguments, &KEY].concat());
+        assert!(run.code == 1 && run.err.contains("ERR_CONFLICT"), "{arguments:?}: {}", run.err);
+    };
+    refused(&["saga", "sign", "signed.json", "--to", "key"]);
+    refused(&["saga", "export", "key"]);
+    refused(&["saga", "export", "./key"]);
+    refused(&["saga", "redact", "signed.json", "--to", "key", "--organization", "acme"]);
+    let redact = ["saga", "redact", "signed.json", "--to", "org", "--organization", "acme"];
+    refused(&[&redact[..], &by_organization].concat());
+    assert_eq!(fs::read(place.path().join("key")).unwrap(), [0x11; 32]);
+    assert_eq!(fs::read(place.path().join("org")).unwrap(), [0x12; 32]);
+}
+
+#[test]
+fn nothing_that_a_command_reads_is_replaced_and_a_directory_is_refused_before_the_work() {
+    let place = place_of_an_agent();
+    place.grain(&["saga", "import", "signed.json"]).done();
+    let file = |name: &str| place.path().join(name);
+    fs::create_dir(file("folder.json")).unwrap();
+    let signed = fs::read(file("signed.json")).unwrap();
+    let redact = ["saga", "redact", "signed.json", "--organization", "acme", "--to"];
+    for command in [
+        &["saga", "export", "key"][..],
+        &["saga", "export", "./key"],
+        &["saga", "export", "folder.json"],
+        &["saga", "sign", "aria.json", "--to", "key"],
+        &[&redact[..], &["key"]].concat(),
+        &[&redact[..], &["signed.json"]].concat(),
+    ] {
+        let refused = place.grain(&[command, &KEY].concat());
+        assert!(refused.code == 1 && refused.err.contains("ERR_CONFLICT"), "{}", refused.err);
+    }
+    assert_eq!(fs::read(file("key")).unwrap(), [0x11; 32]);
+    assert_eq!(fs::read(file("signed.json")).unwrap(), signed);
+    let audit = place.grain(&["--json", "audit"]).done();
+    assert!(!String::from_utf8_lossy(&audit.out).contains("export_archive"));
+}

@@ -40,6 +40,18 @@ pub const MAX_BATCH: usize = 100_000;
 /// compressed, and with the envelopes of signed ones.
 pub const MAX_BATCH_BYTES: usize = 32 << 20;
 
+/// Said of a successor without a user in the place of what a user owns.
+const OF_NOBODY: &str = "what it replaces belongs to a user, and it names none: it is nobody's, and no report and \
+                         erasure of that user has it; give it the user_id of what it replaces";
+
+/// What a warning about the successor of a grain depends on.
+struct Replaced {
+    /// Whether a policy protects it, its own or one that reaches it.
+    is_bound: bool,
+    /// Whether it has a `user_id`.
+    is_of_user: bool,
+}
+
 /// A handle that reads and writes as one identity. Cheap to clone. What it sees is decided by its
 /// [`SessionOptions`].
 ///
@@ -386,23 +398,37 @@ impl Session {
     }
 
     /// As [`Offer::warnings`], of what is to take the place of `old`: the policy of that may go on binding
-    /// what has none of its own. Of what cannot be read it tells nothing.
+    /// what has none of its own, and what names no user belongs to nobody, whomever `old` is of. Of what cannot
+    /// be read it tells nothing.
     #[must_use]
     pub fn warnings_of_successor(&self, old: &ContentAddress, new: &Offer) -> Vec<String> {
         let mut warnings = new.warnings();
-        let more = new.warnings_of_successor();
-        if !more.is_empty() && catch_storage_panic(|| self.is_bound(old)).unwrap_or_default() {
-            warnings.extend(more);
+        let of_bound = new.warnings_of_successor();
+        let of_nobody = new.is_of_nobody();
+        if of_bound.is_empty() && !of_nobody {
+            return warnings;
+        }
+        let replaced = catch_storage_panic(|| self.replaced(old)).ok().flatten();
+        let Some(replaced) = replaced else { return warnings };
+        if replaced.is_bound {
+            warnings.extend(of_bound);
+        }
+        if of_nobody && replaced.is_of_user {
+            warnings.push(OF_NOBODY.to_owned());
         }
         warnings
     }
 
-    /// Whether a policy protects the grain with an address, its own or one that reaches it.
-    fn is_bound(&self, address: &ContentAddress) -> Result<bool> {
+    /// What a warning about the successor of a grain depends on; `None` of one that cannot be seen.
+    fn replaced(&self, address: &ContentAddress) -> Result<Option<Replaced>> {
         let view = self.view()?;
-        let Some(row) = self.visible_row(&view, address)? else { return Ok(false) };
-        Ok(with_fields(&row.blob, |grain| Ok(has_protecting_policy(grain)))?
-            || !view.roots_at(row.sequence)?.is_empty())
+        let Some(row) = self.visible_row(&view, address)? else { return Ok(None) };
+        let is_reached = !view.roots_at(row.sequence)?.is_empty();
+        let read = with_fields(&row.blob, |grain| {
+            let is_bound = is_reached || has_protecting_policy(grain);
+            Ok(Replaced { is_bound, is_of_user: grain.get("user_id").is_some() })
+        })?;
+        Ok(Some(read))
     }
 
     /// Sends a supersession to the writer thread without waiting for the disk. The [`Pending`] waits for it.
@@ -486,8 +512,7 @@ impl Session {
     /// ```
     #[must_use]
     pub fn signature(&self, stored: &StoredGrain) -> Option<SignatureVerdict> {
-        let envelope = stored.envelope.as_ref()?;
-        Some(envelope.verify(self.store.inner().resolver()))
+        Some(self.store.verdict(stored.envelope.as_ref()?))
     }
 
     /// Returns the grains with these addresses, `None` for each that [`Session::get`] would refuse. Each
@@ -730,7 +755,7 @@ impl Session {
     fn verify_signed(&self, bytes: Vec<u8>) -> Result<PreparedGrain> {
         let envelope = Envelope::parse(bytes)?;
         let blob = envelope.blob()?.to_vec();
-        let verdict = envelope.verify(self.store.inner().resolver());
+        let verdict = self.store.verdict(&envelope);
         if let SignatureVerdict::Invalid(reason) = &verdict {
             let message = format!("the signature is invalid: {reason}");
             return Err(Error::new(ErrorKind::Signature, message));

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use grainstore_format::{Envelope, SignatureVerdict};
+
 use crate::base::error::{ErrorKind, Result, catch_storage_panic};
 use crate::base::pending::Pending;
 use crate::disk::directory;
@@ -198,6 +200,27 @@ impl Store {
     #[must_use]
     pub fn session(&self, options: SessionOptions) -> Session {
         Session::new(self.clone(), options)
+    }
+
+    /// Verifies the signature of a grain that need not be stored, with the keys that the store finds:
+    /// [`OpenOptions::resolver`]. Of one that is stored, [`Session::signature`] tells it.
+    ///
+    /// ```
+    /// use grainstore::format::{SignatureVerdict, SigningKey, sign};
+    /// # use grainstore::prelude::*;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    ///
+    /// let key = SigningKey::ed25519_from_seed(&[7; 32]);
+    /// let grain = BeliefBuilder::new(store.session(SessionOptions::default()).now(), "alice", "prefers", "tea", 0.9);
+    /// let blob = grain.author_did(key.did().as_str()).build()?.encode(Default::default())?;
+    /// let envelope = sign(blob.bytes(), &key, None)?;
+    /// assert_eq!(store.verdict(&envelope), SignatureVerdict::Valid(key.did()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn verdict(&self, envelope: &Envelope) -> SignatureVerdict {
+        envelope.verify(self.inner().resolver())
     }
 
     /// Waits until all writes so far are durable and folded into the derived indexes, and the full text and

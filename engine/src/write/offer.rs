@@ -121,6 +121,20 @@ impl Offer {
         self.told(is_goal, |grain| recommendations::of_successor(grain).into_iter().collect())
     }
 
+    /// Whether it is a valid grain without a `user_id`. Nothing is encoded for that.
+    pub(crate) fn is_of_nobody(&self) -> bool {
+        let of_blob = |blob: &[u8]| with_fields(blob, |grain| Ok(grain.get("user_id").is_none()));
+        let told = match self {
+            Self::Grain(grain) => Ok(grain.get("user_id").is_none()),
+            Self::Embedded(offer, _) => return offer.is_of_nobody(),
+            Self::Blob(bytes) => of_blob(bytes),
+            Self::Signed(bytes) => Envelope::parse(bytes.clone())
+                .map_err(Error::from)
+                .and_then(|envelope| of_blob(envelope.blob()?)),
+        };
+        told.unwrap_or_default()
+    }
+
     /// What is told of the grain it is, if anything may be.
     fn told(
         &self,

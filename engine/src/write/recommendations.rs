@@ -254,6 +254,38 @@ mod tests {
     }
 
     #[test]
+    fn a_successor_of_nobody_in_the_place_of_what_a_user_owns_is_told() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let store =
+            crate::Store::open(dir.path(), &crate::OpenOptions::new().create(true)).unwrap();
+        let session = store.session(crate::SessionOptions::default());
+        let likes = |drink: &str, user: &str| {
+            let json = format!(
+                r#"{{"type": "belief", "subject": "ann", "relation": "likes", "object": "{drink}",
+                    "confidence": 1, "created_at": 1{user}}}"#
+            );
+            Grain::from_json(&json).unwrap()
+        };
+        let of_ann = session.put(likes("tea", r#", "user_id": "ann""#)).unwrap().address();
+        let of_nobody = session.put(likes("water", "")).unwrap().address();
+        let without = likes("coffee", "");
+        let blob = without.encode(crate::format::Encoding::default()).unwrap();
+        let key = crate::format::SigningKey::ed25519_from_seed(&[7; 32]);
+        let signed = crate::format::sign(blob.bytes(), &key, None).unwrap();
+        for offer in [Offer::from(without), Offer::from(blob), Offer::from(signed)] {
+            let told = session.warnings_of_successor(&of_ann, &offer);
+            assert_eq!(told.len(), 1, "{told:?}");
+            assert!(told[0].contains("it is nobody's"), "{told:?}");
+            assert_eq!(session.warnings_of_successor(&of_nobody, &offer), Vec::<String>::new());
+            let bob = crate::SessionOptions { user_id: Some("bob".into()), ..Default::default() };
+            let unseen = store.session(bob).warnings_of_successor(&of_ann, &offer);
+            assert_eq!(unseen, Vec::<String>::new(), "it is not told whose a grain is");
+        }
+        let with = Offer::from(likes("coffee", r#", "user_id": "ann""#));
+        assert_eq!(session.warnings_of_successor(&of_ann, &with), Vec::<String>::new());
+    }
+
+    #[test]
     fn a_protected_goal_that_ended_is_asked_for_evidence() {
         let goal = |state: &str, more: &str| {
             format!(r#""type": "goal", "description": "g", "goal_state": "{state}"{more}"#)

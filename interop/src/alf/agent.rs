@@ -11,7 +11,7 @@ use super::native::with_grain;
 use super::record::{AgentPrincipals, joined_record, record_of};
 use crate::error::{Error, Result};
 use crate::json::{self, Value};
-use crate::kept::{Documents, Files, Rows, whole_fields};
+use crate::kept::{Documents, Files, Past, Rows, Standing, whole_fields};
 
 /// Most bytes of what changes of a record in its row; more lies beside the grain.
 const MAX_ROW_BYTES: usize = 512 << 10;
@@ -135,6 +135,36 @@ impl<'s> Agent<'s> {
     /// Returns the row of a record, by its id in lower case.
     pub(super) fn row(&self, id: &str) -> Result<Option<RecordRow>> {
         self.rows.get(tables::RECORDS, id)
+    }
+
+    /// Returns which versions a record had; `None` for one that never was here.
+    pub(super) fn past(&self, id: &str) -> Result<Option<Past>> {
+        Past::read(&self.rows, tables::PAST, id)
+    }
+
+    /// Tells what became of a record that no row leads to.
+    ///
+    /// # Errors
+    /// Those of [`Past::standing`].
+    pub(super) fn standing(&self, id: &str) -> Result<Standing> {
+        match self.past(id)? {
+            Some(past) => past.standing(self.session),
+            None => Ok(Standing::New),
+        }
+    }
+
+    /// The change that remembers a record, and with it a version, by the hash of what it says.
+    pub(super) fn past_change(
+        &self,
+        id: &str,
+        past: Option<Past>,
+        version: Option<(&str, &ContentAddress)>,
+    ) -> Result<RowChange> {
+        let mut past = past.unwrap_or_default();
+        if let Some((digest, address)) = version {
+            past.add(digest, address);
+        }
+        past.change(&self.rows, tables::PAST, id)
     }
 
     /// The change that writes the row of a record. Its grain is stored.

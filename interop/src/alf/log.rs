@@ -19,6 +19,11 @@ pub(super) const MAX_PARTS: u64 = 1 << PART_BITS;
 /// The highest sequence number that is taken from elsewhere: the store's own, which go on from it, have as much room
 /// again.
 pub(super) const MAX_SEQUENCE: u64 = (1 << 43) - 1;
+/// Entries of a part, and bytes of their names with escapes: a row has 1 MiB.
+const PART_ENTRIES: usize = 1_000;
+const PART_BYTES: usize = 768 << 10;
+/// Bytes of an entry beside its name.
+const ENTRY_BYTES: usize = 128;
 /// The number that is the last sequence number.
 const HEAD: &str = "sequence";
 
@@ -41,6 +46,25 @@ impl LogEntry {
     pub(super) fn stored(change: Change, id: &str, address: &ContentAddress) -> Self {
         Self(change, id.to_owned(), Some(address.to_string()))
     }
+}
+
+/// Entries in parts that a row has room for.
+pub(super) fn in_parts(entries: &[LogEntry]) -> Vec<&[LogEntry]> {
+    let (mut parts, mut rest, mut bytes, mut count) = (Vec::new(), entries, 0_usize, 0_usize);
+    for LogEntry(_, name, _) in entries {
+        // Each byte of a name may be escaped.
+        let more = name.len().saturating_mul(6).saturating_add(ENTRY_BYTES);
+        if count > 0 && (count == PART_ENTRIES || bytes.saturating_add(more) > PART_BYTES) {
+            let (part, behind) = rest.split_at_checked(count).unwrap_or((rest, &[]));
+            parts.push(part);
+            (rest, bytes, count) = (behind, 0, 0);
+        }
+        (bytes, count) = (bytes.saturating_add(more), count + 1);
+    }
+    if !rest.is_empty() {
+        parts.push(rest);
+    }
+    parts
 }
 
 impl Agent<'_> {
@@ -129,6 +153,20 @@ impl Agent<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_have_all_entries_in_order() {
+        let entry = |length: usize| LogEntry::plain(Change::File, &"n".repeat(length));
+        for lengths in
+            [vec![], vec![1 << 20], vec![10; 2_500], vec![100_000, 1, 100_000, 50_000, 2]]
+        {
+            let entries: Vec<_> = lengths.iter().copied().map(entry).collect();
+            let parts = in_parts(&entries);
+            assert_eq!(parts.concat(), entries);
+            assert!(parts.iter().all(|part| !part.is_empty() && part.len() <= PART_ENTRIES));
+        }
+        assert_eq!(in_parts(&[entry(100_000), entry(100_000)]).len(), 2);
+    }
 
     #[test]
     fn entries_without_a_grain_are_as_they_always_were() {

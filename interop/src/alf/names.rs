@@ -96,8 +96,12 @@ pub(super) mod tables {
     pub(in super::super) const PEERS: u8 = 6;
     /// Files that were purged, by their SHA-256.
     pub(in super::super) const PURGED_FILES: u8 = 8;
+    /// Records that were here, by id, with versions that they had. These rows belong to nobody.
+    pub(in super::super) const PAST: u8 = 9;
     /// Agents that were purged as a whole, in the application of all agents.
     pub(in super::super) const PURGED_AGENTS: u8 = 2;
+    /// Purges that have begun, in the application of all agents.
+    pub(in super::super) const PURGES: u8 = 3;
     /// Agents, in the application of all agents.
     pub(in super::super) const AGENTS: u8 = 1;
 }

@@ -3,9 +3,12 @@
 //! Knows no format that is kept in one.
 
 mod name;
+mod new_file;
 mod reader;
 mod writer;
 
+pub use new_file::NewFile;
+pub(crate) use new_file::{WholeFile, sync_folder_of};
 pub(crate) use reader::unread;
 pub use reader::{Archive, Entry, EntryReader, Limits};
-pub use writer::{ArchiveWriter, NewFile};
+pub use writer::ArchiveWriter;

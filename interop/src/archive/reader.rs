@@ -18,6 +18,8 @@ use super::name;
 use super::writer::FIRST_DAY;
 use crate::error::{Error, Result};
 
+/// How many times its size an archive inflates to at most, unless its reader says otherwise. What is written keeps to it.
+pub(super) const RATIO: u64 = 200;
 /// Inflated bytes up to which an entry may be packed as densely as it likes.
 const SMALL_ENTRY_BYTES: u64 = 1 << 20;
 
@@ -41,7 +43,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { inflated_bytes: 2 << 30, ratio: 200, entries: 100_000 }
+        Self { inflated_bytes: 2 << 30, ratio: RATIO, entries: 100_000 }
     }
 }
 

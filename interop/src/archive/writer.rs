@@ -2,95 +2,25 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use rawzip::time::UtcDateTime;
 use rawzip::{CompressionMethod, ZipArchiveWriter};
-use tempfile::NamedTempFile;
 
 use super::name;
+use super::new_file::{NewFile, WholeFile};
+use super::reader::RATIO;
 use crate::error::{Error, Result};
 
 /// 1980-01-01, the first day that ZIP knows, in seconds.
 pub(super) const FIRST_DAY: i64 = 315_532_800;
-
-/// A file that takes its name once it is whole; one that has the name is replaced then. Dropped before, it leaves nothing.
-#[derive(Debug)]
-pub struct NewFile {
-    file: BufWriter<NamedTempFile>,
-    path: PathBuf,
-}
-
-impl NewFile {
-    /// Begins a file beside its name.
-    ///
-    /// ```
-    /// use std::io::Write;
-    /// use grainstore_interop::archive::NewFile;
-    ///
-    /// # let dir = tempfile::tempdir()?;
-    /// let path = dir.path().join("report.json");
-    /// let mut file = NewFile::create(&path)?;
-    /// file.write_all(b"{}")?;
-    /// assert!(!path.exists());
-    /// file.finish()?;
-    /// assert!(path.exists());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `ERR_CONFLICT` for a file within a store; `ERR_NOT_FOUND` if there is no such directory; `ERR_IO`.
-    pub fn create(path: impl Into<PathBuf>) -> Result<Self> {
-        let path = path.into();
-        grainstore::check_outside(&path)?;
-        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-        let above = above.unwrap_or(Path::new("."));
-        if !above.is_dir() {
-            let message = format!("there is no directory {}", above.display());
-            let error = Error::new(grainstore::ErrorKind::NotFound, message);
-            return Err(error.with_hint("make the directory first").at_path(&path));
-        }
-        let file = NamedTempFile::new_in(above).map_err(|error| unwritable(error, &path))?;
-        Ok(Self { file: BufWriter::new(file), path })
-    }
-
-    /// Syncs the file, and gives it its name.
-    ///
-    /// # Errors
-    /// `ERR_IO`.
-    pub fn finish(self) -> Result<()> {
-        let Self { file, path } = self;
-        let place = || -> io::Result<()> {
-            let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-            file.as_file().sync_all()?;
-            file.persist(&path)?;
-            match path.parent().filter(|above| !above.as_os_str().is_empty()) {
-                Some(above) if cfg!(unix) => File::open(above)?.sync_all(),
-                _ => Ok(()),
-            }
-        };
-        place().map_err(|error| unwritable(error, &path))
-    }
-}
-
-/// The error of a file that cannot be written, which is none of a store.
-fn unwritable(error: io::Error, path: &Path) -> Error {
-    Error::from(error).with_hint("check the directory, and the room on its disk").at_path(path)
-}
-
-impl Write for NewFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
+/// Bytes up to which no entry can be packed more densely than is read.
+const SMALLEST_DENSE: u64 = 2 << 10;
+/// A block of a deflated stream that says nothing, and is not the last one (RFC 1951, 3.2.4).
+const EMPTY_BLOCK: [u8; 5] = [0, 0, 0, 0xff, 0xff];
 
 /// Writes a ZIP archive: the same entries give the same bytes.
 pub struct ArchiveWriter<W> {
@@ -120,6 +50,14 @@ impl ArchiveWriter<NewFile> {
     pub fn finish(self) -> Result<()> {
         self.into_inner()?.finish()
     }
+
+    /// Writes the list of entries, and ends the file, which has no name yet.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn whole(self) -> Result<WholeFile> {
+        self.into_inner()?.whole()
+    }
 }
 
 impl<W: Write> ArchiveWriter<W> {
@@ -128,7 +66,8 @@ impl<W: Write> ArchiveWriter<W> {
         Self { zip: ZipArchiveWriter::new(writer), names: HashSet::new() }
     }
 
-    /// Adds an entry, and returns its length in bytes.
+    /// Adds an entry, and returns its length in bytes. One that could be packed more densely than a reader takes by default
+    /// ([`Limits::ratio`](super::Limits::ratio)) is packed a little less.
     ///
     /// # Errors
     /// `ERR_CORRUPT` for a name that is unsafe, or there already; `ERR_IO`.
@@ -147,7 +86,8 @@ impl<W: Write> ArchiveWriter<W> {
         let mut writer = config.wrap(DeflateEncoder::new(&mut entry, Compression::default()));
         let length = io::copy(&mut bytes, &mut writer)
             .map_err(|error| Error::from(error).in_entry(&name))?;
-        let (encoder, descriptor) = writer.finish().map_err(|error| unwritten(error, &name))?;
+        let (mut encoder, descriptor) = writer.finish().map_err(|error| unwritten(error, &name))?;
+        loosen(&mut encoder).map_err(|error| Error::from(error).in_entry(&name))?;
         encoder.finish().map_err(|error| Error::from(error).in_entry(&name))?;
         entry.finish(descriptor).map_err(|error| unwritten(error, &name))?;
         Ok(length)
@@ -160,6 +100,21 @@ impl<W: Write> ArchiveWriter<W> {
     pub fn into_inner(self) -> Result<W> {
         self.zip.finish().map_err(|error| unwritten(error, "the list of entries"))
     }
+}
+
+/// Adds blocks that say nothing to what is packed, until it is no bomb for its reader.
+fn loosen<W: Write>(encoder: &mut DeflateEncoder<W>) -> io::Result<()> {
+    if encoder.total_in() <= SMALLEST_DENSE {
+        return Ok(());
+    }
+    let least = encoder.total_in().div_ceil(RATIO);
+    // What it holds back is written, up to the end of a byte.
+    encoder.flush()?;
+    let missing = least.saturating_sub(encoder.total_out());
+    for _ in 0..missing.div_ceil(EMPTY_BLOCK.len() as u64) {
+        encoder.get_mut().write_all(&EMPTY_BLOCK)?;
+    }
+    Ok(())
 }
 
 fn unwritten(error: rawzip::Error, name: &str) -> Error {

@@ -12,15 +12,14 @@ mod trial;
 
 use grainstore::format::{Map, Sensitivity, Value};
 use grainstore::{
-    ContentAddress, EpochMs, EraseOptions, ErrorKind, Owner, Pending, RowChange, Session,
-    VerificationStatus,
+    ContentAddress, EpochMs, EraseOptions, ErrorKind, Pending, Session, VerificationStatus,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{NewGrain, Profile, Rows};
+use super::{NewGrain, Profile, Rows, digest_of};
 use crate::error::Result;
 use crate::json;
-use versions::Found;
+use versions::{Found, Version};
 
 pub(crate) use trial::RefusedReplacement;
 
@@ -82,7 +81,7 @@ struct Replacing {
     /// The version before it; `None` if it has taken its place already.
     old: Option<ContentAddress>,
     new: NewGrain,
-    key: String,
+    version: Version,
 }
 
 impl<'s> Documents<'s> {
@@ -151,9 +150,16 @@ impl<'s> Documents<'s> {
         let (mut created, mut replacing) = (Vec::new(), Vec::new());
         for document in batch {
             let key = key_of(document.layer, document.item.as_deref());
+            let version = Version { key, digest: digest_of(&document.value) };
             let Some(found) = self.find(document.layer, document.item.as_deref())? else {
-                created.push((self.new_grain_of(&document, None)?, document, key));
                 written.push(Written::Created);
+                let new = self.new_grain_of(&document, None)?;
+                match self.left(&version.key)? {
+                    Some(left) if left.newest != new.address() => {
+                        replacing.push(self.replacing(&left, &document, version)?);
+                    }
+                    _ => created.push((new, document, version)),
+                }
                 continue;
             };
             match &found.kept {
@@ -167,43 +173,55 @@ impl<'s> Documents<'s> {
                 Some(_) => written.push(Written::Replaced),
                 None => written.push(Written::Created),
             }
-            replacing.push(self.replacing(&found, &document, key)?);
+            replacing.push(self.replacing(&found, &document, version)?);
         }
+        let created_versions = created.iter().map(|(new, _, version)| (version, new.address()));
+        self.remember(created_versions)?;
         let mut whole = self.put_created(created, &mut replacing)?;
+        self.remember(replacing.iter().map(|one| (&one.version, one.new.address())))?;
         self.supersede(&replacing)?;
-        whole.extend(replacing.into_iter().map(|one| (one.new, one.key)));
+        whole.extend(replacing.into_iter().map(|one| (one.new, one.version)));
         let mut changes = Vec::new();
-        for (mut new, key) in whole {
+        for (mut new, version) in whole {
             new.store_spilled(self.session)?;
-            changes.push(self.head_row(&key, &new.address())?);
+            changes.push(self.head_row(&version.key, &new.address())?);
         }
         self.rows.write(changes)?;
         Ok(written)
     }
 
+    /// Remembers versions, before they are stored.
+    fn remember<'v>(
+        &self,
+        versions: impl Iterator<Item = (&'v Version, ContentAddress)>,
+    ) -> Result<()> {
+        let rows = versions.map(|(version, address)| self.past_row(version, &address));
+        self.rows.write(rows.collect::<Result<_>>()?)
+    }
+
     /// The version of a document that comes after what is there. One that was interrupted is completed.
-    fn replacing(&self, found: &Found, document: &Document, key: String) -> Result<Replacing> {
+    fn replacing(&self, found: &Found, document: &Document, version: Version) -> Result<Replacing> {
         if let Some(kept) = &found.kept
             && kept.address != found.newest
         {
             let new = self.grain_of(document, Some(&kept.address))?;
             if new.address() == found.newest {
-                return Ok(Replacing { old: None, new, key });
+                return Ok(Replacing { old: None, new, version });
             }
         }
         let new = self.new_grain_of(document, Some(&found.newest))?;
-        Ok(Replacing { old: Some(found.newest), new, key })
+        Ok(Replacing { old: Some(found.newest), new, version })
     }
 
     /// Stores first versions. Bytes that the store has, and that are not current, are no first version.
     fn put_created(
         &self,
-        created: Vec<(NewGrain, Document, String)>,
+        created: Vec<(NewGrain, Document, Version)>,
         replacing: &mut Vec<Replacing>,
-    ) -> Result<Vec<(NewGrain, String)>> {
+    ) -> Result<Vec<(NewGrain, Version)>> {
         let puts = self.session.put_batch(created.iter().map(|(new, ..)| new.offer()))?;
         let mut first = Vec::with_capacity(created.len());
-        for ((new, document, key), put) in created.into_iter().zip(puts) {
+        for ((new, document, version), put) in created.into_iter().zip(puts) {
             let address = new.address();
             if put.is_duplicate() {
                 let (newest, is_current) = self.newest_after(address)?;
@@ -211,12 +229,12 @@ impl<'s> Documents<'s> {
                     replacing.push(self.replacing(
                         &Found { newest, kept: None },
                         &document,
-                        key,
+                        version,
                     )?);
                     continue;
                 }
             }
-            first.push((new, key));
+            first.push((new, version));
         }
         Ok(first)
     }
@@ -240,7 +258,8 @@ impl<'s> Documents<'s> {
         Ok(true)
     }
 
-    /// Erases a document in all its versions, also one that was taken back, and returns how many there were.
+    /// Erases a document in all its versions, also one that was taken back, and returns how many there were. That it was
+    /// here is forgotten.
     ///
     /// # Errors
     /// Those of [`Session::erase`].
@@ -254,13 +273,9 @@ impl<'s> Documents<'s> {
         for version in &versions {
             self.session.erase(version, reason, &EraseOptions::new())?;
         }
-        self.rows.write(vec![self.rows.remove(HEADS, key_of(layer, item).as_str())])?;
+        let head = self.rows.remove(HEADS, key_of(layer, item).as_str());
+        self.rows.write(vec![head, self.forgotten(layer, item)])?;
         Ok(versions.len() as u64)
-    }
-
-    fn head_row(&self, key: &str, address: &ContentAddress) -> Result<RowChange> {
-        let head = Head { address: address.to_string() };
-        self.rows.put(HEADS, key, &head, Owner::Grain(*address))
     }
 
     /// The grain of a document: of one that was erased and is written again, another one.

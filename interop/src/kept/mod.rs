@@ -5,7 +5,7 @@
 //! - `new_grain`: a grain that is stored, and `spill`: values that are too large for it, beside it.
 //! - `documents`: documents and items of documents, a grain for each version. `split`: a document and its items.
 //! - `files`: files, in pieces beside the grain that stands for their owner, with a list of them.
-//! - `rows`: small rows of JSON.
+//! - `rows`: small rows of JSON. `past`: rows that stay when grains are erased.
 //!
 //! Knows no format: what it keeps, it gives back as it came.
 
@@ -13,6 +13,7 @@ mod date;
 mod documents;
 mod files;
 mod new_grain;
+mod past;
 mod profile;
 mod residue;
 mod rows;
@@ -25,6 +26,7 @@ pub(crate) use date::{clamped, date_text, milliseconds};
 pub(crate) use documents::{Document, Documents, Written};
 pub(crate) use files::{ANCHOR_LAYER, FileReader, Files};
 pub(crate) use new_grain::NewGrain;
+pub(crate) use past::{Past, Standing, digest_of};
 pub(crate) use profile::Profile;
 pub(crate) use residue::{grain_text, residue_of, restored};
 pub(crate) use rows::Rows;

@@ -80,9 +80,10 @@ impl NewGrain {
         self.address
     }
 
-    /// The size of its bytes.
-    pub(crate) fn size_bytes(&self) -> usize {
-        self.size_bytes
+    /// The bytes that it holds: its own, and those of what was spilled.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let spilled = self.spilled.iter().map(|spilled| spilled.bytes.len());
+        spilled.fold(self.size_bytes, usize::saturating_add)
     }
 
     /// The grain as it is given to the store. What was spilled is stored after it: [`NewGrain::store_spilled`].

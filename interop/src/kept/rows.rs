@@ -92,6 +92,15 @@ impl<'s> Rows<'s> {
         })
     }
 
+    /// Returns `true` if a table has no row whose key is text.
+    ///
+    /// # Errors
+    /// Those of [`Session::rows`].
+    pub(crate) fn is_empty(&self, table: u8) -> Result<bool> {
+        let page = self.session.rows(&self.application, table, &RowRange::BytesAfter(None), 1)?;
+        Ok(page.rows.is_empty() && page.next.is_none())
+    }
+
     /// Reads the row of a number.
     ///
     /// # Errors

@@ -86,6 +86,7 @@ pub fn erase_agent(
     erase_grains(&store, reason, keep_manifests, &mut report)?;
     fresh::mark_erased(session, agent)?;
     Latest::forget(&store)?;
+    store.forget_past()?;
     store.forget_decisions()?;
     report.kept.extend(forget_exit(&store)?.map(|reason| KeptItem {
         kind: "disputes".to_owned(),

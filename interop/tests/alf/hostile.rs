@@ -103,6 +103,45 @@ fn what_cannot_be_trusted_is_refused_with_a_code_and_the_entry() {
             "credentials.json/credentials/0",
         ),
         (
+            "a secret further in",
+            with_credential(json!({"metadata": {"x": [{"Password": "hunter2"}]}})),
+            "ERR_SCHEMA",
+            "credentials.json/credentials/0",
+        ),
+        (
+            "a secret in camel case",
+            with_credential(json!({"apiKey": "sk-1"})),
+            "ERR_SCHEMA",
+            "credentials.json/credentials/0",
+        ),
+        (
+            "a secret in an object",
+            with_credential(json!({"secret": {"value": "sk-1"}})),
+            "ERR_SCHEMA",
+            "credentials.json/credentials/0",
+        ),
+        (
+            "a secret in a list",
+            with_credential(json!({"payload": ["sk-1"], "x": "kept"})),
+            "ERR_SCHEMA",
+            "credentials.json/credentials/0",
+        ),
+        (
+            "a secret beside its algorithm",
+            with_credential(
+                json!({"encryption": {"algorithm": "own", "nonce": "AAAA", "token": 7}}),
+            ),
+            "ERR_SCHEMA",
+            "credentials.json/credentials/0",
+        ),
+        (
+            "a secret as payload with a byte that is no text",
+            with_credential(json!({"encrypted_payload":
+                data_encoding::BASE64.encode(b"a secret of some length \0 and more")})),
+            "ERR_SCHEMA",
+            "credentials.json/credentials/0",
+        ),
+        (
             "a secret as payload",
             with_credential(
                 json!({"encrypted_payload": data_encoding::BASE64.encode(b"sk-live-0123456789")}),

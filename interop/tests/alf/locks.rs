@@ -109,3 +109,85 @@ fn what_the_store_did_to_records_is_told_by_an_export() {
         world.verify();
     }
 }
+
+/// A store with a locked grain, which is a record of the agent too: the record.
+fn locked() -> (World, Value) {
+    let world = World::new();
+    let grain = Grain::from_json(
+        r#"{"type": "belief", "subject": "agent-007", "relation": "mg:must", "object": "never kill", "confidence": 0.9,
+        "created_at": "2026-07-01T00:00:00Z", "invalidation_policy": {"mode": "locked", "scope": "lineage"}}"#,
+    );
+    world.session.put(grain.unwrap()).unwrap();
+    let out = native_export(&world);
+    assert_eq!(out.records.len(), 1);
+    let record = out.records.into_values().next().unwrap();
+    (world, record)
+}
+
+fn native_export(world: &World) -> Read {
+    let path = world.dir.path().join("native.alf");
+    let options = grainstore_interop::alf::ExportOptions {
+        agent_id: Some(AGENT.to_owned()),
+        agent_name: Some("Ada".to_owned()),
+        native: true,
+        ..Default::default()
+    };
+    let monitor = grainstore_interop::Monitor::default();
+    grainstore_interop::alf::export(&world.session, &path, &options, &monitor).unwrap();
+    read(&path)
+}
+
+#[test]
+fn a_locked_record_is_not_taken_over_by_what_calls_itself_a_change_of_it() {
+    let (world, locked) = locked();
+    let lock_id = locked["id"].as_str().unwrap();
+    let aside = with(
+        record(7, "2026-07-02T00:00:00Z"),
+        json!({"content": "always kill", "supersedes": id(99), "x_change_of": lock_id}),
+    );
+    let beside = with(
+        record(8, "2026-07-02T00:00:00Z"),
+        json!({"content": "kill", "supersedes": id(9), "x_change_of": lock_id}),
+    );
+    let other = record(9, "2026-07-02T00:00:00Z");
+    world.import_made(&Made::of(vec![("2026-Q3", vec![aside, other, beside])]));
+    let mut changed = with(locked.clone(), json!({"content": "agent-007 must kill"}));
+    changed.as_object_mut().unwrap().remove("raw_source_format");
+    for dry_run in [true, false] {
+        let path =
+            Made::of(vec![("2026-Q3", vec![changed.clone()])]).write(world.dir.path(), "in.alf");
+        let options = ImportOptions { dry_run, ..ImportOptions::default() };
+        let report = world.import_with(&path, &options);
+        assert_eq!(report.records.failed, 1, "{report:?}");
+        assert!(report.errors[0].message.contains("ERR_INVALIDATION_DENIED"), "{report:?}");
+    }
+    assert_eq!(native_export(&world).records[lock_id], locked);
+    world.verify();
+}
+
+#[test]
+fn a_locked_record_is_not_archived_or_superseded_by_its_status() {
+    for status in ["deleted", "archived", "superseded"] {
+        for dry_run in [true, false] {
+            let (world, locked) = locked();
+            let records = vec![with(locked.clone(), json!({"status": status}))];
+            let path = Made::of(vec![("2026-Q3", records)]).write(world.dir.path(), "in.alf");
+            let options = ImportOptions { dry_run, ..ImportOptions::default() };
+            let before = world.session.audit(None, 100).unwrap().len();
+            let report = world.import_with(&path, &options);
+            assert_eq!(report.records.failed, 1, "{status}: {report:?}");
+            let told = world.session.audit(None, 100).unwrap();
+            let refused = told.iter().skip(before).filter(|entry| entry.decision == "refused");
+            assert_eq!(refused.count(), usize::from(!dry_run), "{status}");
+            let id = locked["id"].as_str().unwrap();
+            assert_eq!(native_export(&world).records[id], locked, "{status}");
+        }
+    }
+    // What is not locked is.
+    let world = World::new();
+    let first = record(1, "2026-07-02T00:00:00Z");
+    world.import_made(&Made::of(vec![("2026-Q3", vec![first.clone()])]));
+    let archived = with(first, json!({"status": "archived"}));
+    world.import_made(&Made::of(vec![("2026-Q3", vec![archived.clone()])]));
+    assert_eq!(world.export().0.records[&id(1)], archived);
+}

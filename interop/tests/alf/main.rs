@@ -9,15 +9,21 @@
 
 mod again;
 mod attack;
+#[path = "../common/camera.rs"]
+mod camera;
+mod consents;
+mod cut_off;
 mod delta;
 mod erased;
 mod examples;
+mod gone;
 mod hidden;
 mod histories;
 mod hostile;
 mod kit;
 mod links;
 mod locks;
+mod many_files;
 mod names;
 mod native;
 mod order;

@@ -204,3 +204,27 @@ fn a_large_file_moves_in_pieces() {
     });
     assert_eq!(one, other);
 }
+
+#[test]
+fn the_names_of_many_files_come_and_go() {
+    let world = World::new();
+    let mut made = Made::of(vec![("2026-Q3", vec![record(1, "2026-07-02T00:00:00Z")])]);
+    for number in 0..6_000 {
+        made = made.file(&format!("raw/openclaw/{}-{number:04}.md", "name".repeat(50)), b"");
+    }
+    world.import_made(&made);
+    let (out, report) = world.export();
+    assert_eq!((out.files.len(), report.files), (6_000, 6_000));
+    let other = World::new();
+    other.import(&world.dir.path().join("out.alf"));
+    assert_eq!(other.export().0.files, out.files);
+    let delta = world.dir.path().join("a.alf-delta");
+    let since = DeltaOptions::default();
+    let monitor = Monitor::default();
+    alf::export_delta(&world.session, &delta, &since, &monitor).unwrap();
+    let third = World::new();
+    third.import_made(&Made::of(vec![("2026-Q3", vec![record(1, "2026-07-02T00:00:00Z")])]));
+    let options = ImportOptions { peer: "another".to_owned(), ..ImportOptions::default() };
+    alf::apply_delta(&third.session, &delta, &options, &monitor).unwrap();
+    assert_eq!(third.export().0.files, out.files);
+}

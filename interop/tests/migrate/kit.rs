@@ -21,7 +21,11 @@ impl Kit {
 
     /// A store that is opened with more options.
     pub(crate) fn with(options: OpenOptions) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::within(tempfile::tempdir().unwrap(), options)
+    }
+
+    /// A store in a folder that is there already.
+    pub(crate) fn within(dir: tempfile::TempDir, options: OpenOptions) -> Self {
         let options = options.create(true);
         let store = Store::open(dir.path().join("store"), &options).unwrap();
         let session = store.session(SessionOptions::default());

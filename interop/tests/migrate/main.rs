@@ -1,8 +1,11 @@
 //! Migration: each format into a store, twice and without writing, and inputs that nobody should trust.
 #![expect(clippy::unwrap_used, reason = "a test stops at a surprise")]
 
+#[path = "../common/camera.rs"]
+mod camera;
 mod chatgpt;
 mod claude;
+mod cut_off;
 mod dated;
 mod hostile;
 mod jsonl;

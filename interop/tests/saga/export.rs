@@ -82,7 +82,7 @@ impl Setup {
 const ARTIFACT: &[u8] = b"export const auth = 1;";
 const OPAQUE: &[u8] = b"vectors of the ledger";
 
-fn read(container: &Container, name: &str) -> Vec<u8> {
+pub(crate) fn read(container: &Container, name: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     container.reader(name).unwrap().unwrap().read_to_end(&mut bytes).unwrap();
     bytes

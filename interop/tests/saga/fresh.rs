@@ -247,3 +247,117 @@ fn an_item_that_was_erased_does_not_come_back_on_another_consent() {
     }
     drop(other);
 }
+
+/// Erases every grain of an agent, in any state, whose text has one of these.
+fn erase_saying(session: &Session, texts: &[&str]) -> usize {
+    let all = Query::default().seeing(grainstore::cal::Visibility::EVERYTHING);
+    let found = session.query(&all, &PageOptions::first(1000)).unwrap().results;
+    let says = |row: &&grainstore::QueryMatch| {
+        let text = serde_json::to_string(&row.grain).unwrap();
+        texts.iter().any(|said| text.contains(said))
+    };
+    let addresses: Vec<_> = found.iter().filter(says).map(|row| row.content_address).collect();
+    for address in &addresses {
+        session.erase(address, "a mistake", &grainstore::EraseOptions::new()).unwrap();
+    }
+    addresses.len()
+}
+
+#[test]
+fn an_item_that_was_erased_stays_erased_whatever_came_before_it() {
+    let document = |at: &str, told: &str, skill: &str| {
+        let mut value = envelope("full", full_layers());
+        value["exportedAt"] = json!(at);
+        value["layers"]["memory"]["episodic"]["events"][0]["summary"] = json!(told);
+        value["layers"]["skills"]["selfReported"][0]["name"] = json!(skill);
+        signed(value, &evm())
+    };
+    let days = ["2026-03-20T10:00:00Z", "2026-03-20T11:00:00Z", "2026-03-20T12:00:00Z"];
+    let take = |session: &Session, document: &Document| {
+        import_document(session, document, &ImportOptions::default())
+    };
+    for (erased, texts) in [
+        (document(days[1], "a secret", "brewing"), &["first words", "a secret"][..]),
+        (document(days[1], "first words", "a secret"), &["a secret"]),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let (session, _) = open(dir.path());
+        take(&session, &document(days[0], "first words", "brewing")).unwrap();
+        take(&session, &erased).unwrap();
+        assert!(erase_saying(&session, texts) >= texts.len());
+        let before = session.store().stats().unwrap().grains;
+        let mut later = erased.to_value();
+        later["exportedAt"] = json!(days[2]);
+        for again in [&erased, &signed(later, &evm())] {
+            let refused = take(&session, again).unwrap_err();
+            assert_eq!(refused.code(), "ERR_ERASED", "{texts:?}");
+            assert!(refused.entry().is_some_and(|entry| entry.contains(": ")), "{refused:?}");
+        }
+        assert_eq!(session.store().stats().unwrap().grains, before);
+    }
+}
+
+#[test]
+fn a_former_version_of_an_item_that_was_erased_stays_erased() {
+    let document = |hour: u32, told: &str| {
+        let mut value = envelope("full", full_layers());
+        value["exportedAt"] = json!(format!("2026-03-20T{hour}:00:00Z"));
+        value["layers"]["memory"]["episodic"]["events"][0]["summary"] = json!(told);
+        value["layers"]["persona"]["name"] = json!(told);
+        signed(value, &evm())
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _) = open(dir.path());
+    for (hour, told) in [(10, "a secret"), (11, "harmless")] {
+        import_document(&session, &document(hour, told), &ImportOptions::default()).unwrap();
+    }
+    assert_eq!(erase_saying(&session, &["a secret"]), 2);
+    let refused = import_document(&session, &document(12, "a secret"), &ImportOptions::default());
+    assert_eq!(refused.unwrap_err().code(), "ERR_ERASED");
+    import_document(&session, &document(12, "something else"), &ImportOptions::default()).unwrap();
+}
+
+/// What an import leaves that is cut off between grains and rows.
+fn cut_off(session: &Session) {
+    let application = format!("saga:{}", evm().wallet());
+    for table in [1_u8, 4] {
+        let range = grainstore::RowRange::BytesAfter(None);
+        let page = session.rows(&application, table, &range, 1000).unwrap();
+        assert!(!page.rows.is_empty());
+        let remove = |row: &grainstore::ApplicationRow| {
+            grainstore::RowChange::remove(application.as_str(), table, row.key.clone())
+        };
+        session.write_rows(page.rows.iter().map(remove)).unwrap();
+    }
+}
+
+#[test]
+fn what_an_import_that_was_cut_off_has_left_is_gone_on_from_and_erased_with_the_agent() {
+    let document = |hour: u32, told: &str| {
+        let mut value = envelope("full", full_layers());
+        value["exportedAt"] = json!(format!("2026-03-20T{hour}:00:00Z"));
+        value["layers"]["memory"]["episodic"]["events"][0]["summary"] = json!(told);
+        value["layers"]["persona"]["name"] = json!(told);
+        signed(value, &evm())
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _) = open(dir.path());
+    let take = |document: &Document| {
+        import_document(&session, document, &ImportOptions::default()).unwrap()
+    };
+    take(&document(10, "older"));
+    let current = || session.query(&Query::default(), &PageOptions::first(1000)).unwrap().results;
+    let before = current().len();
+    cut_off(&session);
+    let newer = document(11, "newer");
+    take(&newer);
+    assert_eq!(current().len(), before);
+    assert!(
+        !current().iter().any(|row| serde_json::to_string(&row.grain).unwrap().contains("older"))
+    );
+    assert_eq!(stored_document(&session, evm().wallet()).unwrap().unwrap(), newer);
+    cut_off(&session);
+    let report = erase_agent(&session, evm().wallet(), "the agent asked", None).unwrap();
+    assert!(report.kept.is_empty(), "{report:#?}");
+    assert_eq!(session.store().stats().unwrap().grains, 0, "{report:#?}");
+}

@@ -261,3 +261,35 @@ fn a_held_grain_of_a_layer_that_is_not_asked_for_refuses_no_redaction() {
     let container = setup.export(&options).unwrap();
     assert!(container.document().layer(Layer::TaskHistory).is_none());
 }
+
+#[test]
+fn a_redaction_does_not_leak_around_itself() {
+    let mut value = envelope("full", full_layers());
+    value["privacy"] = json!({"note": "ledger", "encryptedLayers": [{"a": "ledger"}]});
+    let layers = &mut value["layers"];
+    let task = &mut layers["taskHistory"]["recentTasks"][0];
+    task["outcome"] = json!("the ledger was false");
+    task["classifiedBy"] = json!("a ledger clerk");
+    task["policyRule"] = json!("ledger-rule");
+    task["skillTags"] = json!([{"x": "ledger"}]);
+    task["durationSeconds"] = json!("ledger");
+    task["ledger_name"] = json!(1);
+    let event = &mut layers["memory"]["episodic"]["events"][0];
+    event["significance"] = json!({"a": "ledger"});
+    event["timestamp"] = json!("when the ledger came");
+    layers["memory"]["shortTerm"]["maxTokens"] = json!({"a": "ledger"});
+    let workflow = &mut layers["memory"]["procedural"]["workflows"][0];
+    workflow["name"] = json!("Ledger fraud");
+    workflow["classification"] = json!("org-confidential");
+    let mut document = signed(value, &evm());
+    let manifest = document.redact(&redact(), Some(&other_evm())).unwrap();
+    let text = document.canonical().unwrap().to_lowercase();
+    assert!(!text.contains("ledger"), "{text}");
+    let removed: Vec<_> =
+        manifest.entries.iter().filter(|it| it.id.starts_with("workflow_")).collect();
+    assert_eq!(removed.len(), 1, "{manifest:?}");
+    // Done again, it stays as it is.
+    let before = document.clone();
+    document.redact(&redact(), Some(&other_evm())).unwrap();
+    assert_eq!(document, before);
+}

@@ -2,8 +2,11 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops at a surprise")]
 
 mod agreed;
+#[path = "../common/camera.rs"]
+mod camera;
 mod consents;
 mod container;
+mod cut_off;
 mod document;
 mod examples;
 mod exit;
@@ -15,5 +18,6 @@ mod properties;
 mod redact;
 mod refusals;
 mod store;
+mod strangers;
 mod support;
 mod vault;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::key::{KeyOptions, SentWallet, SignerOptions};
-use super::write;
+use super::{check_target, write};
 use crate::commands::followed::{followed, followed_call};
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
@@ -76,6 +76,8 @@ pub(super) struct Export {
 
 impl Export {
     pub(super) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let given = [&self.manifest.organization_key, &self.consent, &self.transfer];
+        check_target(&self.file, given.into_iter().flatten().chain([&self.key.key_seed]))?;
         let reach = context.reach()?;
         let told = match reach.session() {
             Some(session) => Told::of(&self.written(&session, context)?)?,

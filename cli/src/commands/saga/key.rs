@@ -32,7 +32,7 @@ pub(super) struct SignerOptions {
     organization_chain: Option<String>,
     /// The key of the organization's wallet: a file of 32 bytes
     #[arg(long, value_name = "FILE", requires = "organization_chain")]
-    organization_key: Option<Source>,
+    pub(super) organization_key: Option<Source>,
 }
 
 impl KeyOptions {

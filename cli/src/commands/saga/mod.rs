@@ -24,7 +24,8 @@ use serde_json::{Value, json};
 use self::key::{KeyOptions, SignerOptions};
 use super::followed::{followed, followed_call};
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
+use crate::input::Source;
 use crate::output::Output;
 use crate::reach::{Told, file_name, set};
 
@@ -232,6 +233,22 @@ fn is_container(file: &Path) -> grainstore_interop::Result<bool> {
     Ok(read.is_ok() && first == ZIP)
 }
 
+/// Refuses a file to write that could not be written, or that is one of those that are read, before anything is done.
+fn check_target<'s>(to: &Path, read: impl IntoIterator<Item = &'s Source>) -> Result<()> {
+    NewFile::check(to)?;
+    let Ok(target) = to.canonicalize() else { return Ok(()) };
+    for source in read {
+        if let Source::File(path) = source
+            && path.canonicalize().is_ok_and(|path| path == target)
+        {
+            let message =
+                format!("{} is read by this command, and would be replaced", to.display());
+            return Err(Error::new(Code::Conflict, message, "choose another file to write"));
+        }
+    }
+    Ok(())
+}
+
 fn write(document: &Document, to: &Path) -> Result<()> {
     let mut file = NewFile::create(to)?;
     file.write_all(document.canonical()?.as_bytes())?;
@@ -288,10 +305,11 @@ fn tell_validation(
 }
 
 fn sign(file: &Path, to: Option<&Path>, key: &KeyOptions, context: &mut Context<'_>) -> Result<()> {
+    let to = to.unwrap_or(file);
+    check_target(to, [&key.key_seed])?;
     let signer = key.signer(&mut context.output)?;
     let mut document = Document::read(file)?;
     document.sign(&signer)?;
-    let to = to.unwrap_or(file);
     write(&document, to)?;
     let found = document.validate(SystemClock.now());
     if found.verdict == Verdict::Invalid
@@ -306,6 +324,9 @@ fn sign(file: &Path, to: Option<&Path>, key: &KeyOptions, context: &mut Context<
 
 impl Redact {
     fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let whole = Source::File(self.file.clone());
+        let keys = self.manifest.organization_key.iter().chain([&self.key.key_seed]);
+        check_target(&self.to, keys.chain([&whole]))?;
         let organization = self.manifest.signer(&mut context.output)?;
         let signer = self.key.signer(&mut context.output)?;
         let mut document = Document::read(&self.file)?;

@@ -87,7 +87,7 @@ pub fn apply_delta(
     let sequence = agent.sequence()?.saturating_add(1).max(new);
     withhold(&agent, &bundle, &mut survey, options, &mut report.import)?;
     let mut importer = Importer::new(&agent, options, sequence)?;
-    importer.note(planned_layers(&agent, &bundle, &survey, options)?, &mut report.import)?;
+    importer.note(&planned_layers(&agent, &bundle, &survey, options)?, &mut report.import)?;
     import_layers(&agent, &bundle, &survey, options, &mut report.import)?;
     importer.know_principals(&survey)?;
     importer.run(&bundle, &survey, &mut report.import, monitor)?;

@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::json::{self, Value};
 use crate::kept::date_text;
 use crate::monitor::Monitor;
+use crate::scratch;
 use crate::transfer;
 
 /// Options of [`export_delta`].
@@ -111,9 +112,11 @@ pub fn export_delta(
     for name in [DELTA_MANIFEST_ENTRY, MANIFEST_ENTRY] {
         entries.insert(0, NewEntry::text(name, &manifest));
     }
-    write_entries(writer, entries, monitor)?;
+    let (_, file) = write_entries(writer, entries, monitor)?;
     let lines = [report.created, report.updated, report.deleted].into_iter().sum();
+    // No archive is out of which the audit log does not tell.
     transfer::exported(session, "alf", lines)?;
+    file.place()?;
     Ok(Some(report))
 }
 
@@ -194,7 +197,7 @@ fn add_lines(
     report: &mut DeltaReport,
     monitor: &Monitor<'_>,
 ) -> Result<()> {
-    let mut file = BufWriter::with_capacity(1 << 16, tempfile::tempfile()?);
+    let mut file = BufWriter::with_capacity(1 << 16, scratch::file()?);
     let (mut hasher, mut size, mut done) = (Sha256::new(), 0_u64, 0_u64);
     let total = changes.records.len() as u64;
     for operation in ["create", "update", "delete"] {
@@ -208,7 +211,7 @@ fn add_lines(
             line.push('\n');
             hasher.update(&line);
             size = size.saturating_add(line.len() as u64);
-            file.write_all(line.as_bytes())?;
+            file.write_all(line.as_bytes()).map_err(scratch::failed)?;
             done += 1;
             match operation {
                 "create" => report.created += 1,
@@ -219,7 +222,7 @@ fn add_lines(
     }
     if done > 0 {
         json::set(inventory, "memory", json!({"file": DELTA_ENTRY, "record_count": done}));
-        let file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        let file = file.into_inner().map_err(|error| scratch::failed(error.into_error()))?;
         let (name, content) = (DELTA_ENTRY.to_owned(), Content::Temporary(file));
         entries.push(NewEntry { name, content, sha256: hasher.finalize().into(), size });
     }

@@ -146,6 +146,9 @@ impl<'a, 's> Adoption<'a, 's> {
         let Some(row) = row_of(agent, address, &stored)? else { return Ok(false) };
         let owner = Owner::Grain(*address);
         self.changes.push(agent.rows.put(tables::RECORDS, id.as_str(), &row, owner)?);
+        if agent.past(&id)?.is_none() {
+            self.changes.push(agent.past_change(&id, None, None)?);
+        }
         self.entries.push(LogEntry::stored(Change::Created, &id, address));
         self.ids.insert(id);
         Ok(true)

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-use crate::archive::{Archive, ArchiveWriter, Entry, NewFile};
+use crate::archive::{Archive, ArchiveWriter, Entry, NewFile, WholeFile};
 use crate::error::Result;
 use crate::kept::{FileReader, Files};
 use crate::monitor::Monitor;
+use crate::scratch;
 
 /// An entry to write.
 #[derive(Debug)]
@@ -63,8 +64,8 @@ pub(super) struct Spool {
 
 impl Spool {
     pub(super) fn new() -> Result<Self> {
-        let file = tempfile::tempfile()?;
-        let writer = BufWriter::with_capacity(1 << 16, file.try_clone()?);
+        let file = scratch::file()?;
+        let writer = BufWriter::with_capacity(1 << 16, file.try_clone().map_err(scratch::failed)?);
         Ok(Self { file: Arc::new(file), writer, begin: 0, end: 0 })
     }
 
@@ -117,12 +118,12 @@ impl<'s> NewEntry<'s> {
     }
 }
 
-/// Writes entries in this order, and returns them.
+/// Writes entries in this order, and returns them, with the file, which has no name yet.
 pub(in super::super) fn write_entries<'s>(
     mut writer: ArchiveWriter<NewFile>,
     mut entries: Vec<NewEntry<'s>>,
     monitor: &Monitor<'_>,
-) -> Result<Vec<NewEntry<'s>>> {
+) -> Result<(Vec<NewEntry<'s>>, WholeFile)> {
     let count = entries.len() as u64;
     for (done, entry) in entries.iter_mut().enumerate() {
         monitor.step(done as u64, count)?;
@@ -137,8 +138,7 @@ pub(in super::super) fn write_entries<'s>(
             },
         };
     }
-    writer.finish()?;
-    Ok(entries)
+    Ok((entries, writer.whole()?))
 }
 
 /// Reads a file from its start.

@@ -174,11 +174,13 @@ pub fn export(
     let manifest = manifest.document()?;
     let (manifest, checksum) = with_checksum(manifest, &entries);
     entries.insert(0, NewEntry::text(MANIFEST_ENTRY, &manifest));
-    let written = write_entries(writer, entries, monitor)?;
+    let (written, file) = write_entries(writer, entries, monitor)?;
     if options.remember_sealed && person.is_none() && !session.store().is_read_only() {
         remember(&agent, sealed, &partitions, &written)?;
     }
+    // No archive is out of which the audit log does not tell.
     transfer::exported(session, "alf", partitions.records())?;
+    file.place()?;
     Ok(ExportReport {
         agent_id: agent.id.clone(),
         records: partitions.records(),
@@ -265,7 +267,7 @@ fn remember(
         let Some(part) = parts.get(partition.file.as_str()) else { continue };
         sealed.put(&partition.label, part.reader()?)?;
         if let Some(kept) = sealed.get(&partition.label) {
-            let row = SealedRow { file: kept.sha256.clone(), ids: partition.ids.clone() };
+            let row = SealedRow { file: kept.sha256.clone(), ..partition.row.clone() };
             let key = partition.label.as_str();
             rows.push(agent.rows.put(tables::SEALED, key, &row, Owner::Store)?);
         }

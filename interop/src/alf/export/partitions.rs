@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::entry::{Content, Part, Spool};
 use super::{NewEntry, PartitionReport};
 use crate::alf::agent::{Agent, RecordRow};
-use crate::alf::import::{SealedRow, hash_of_ids};
+use crate::alf::import::{RecordGrain, SealedRow, half_of};
 use crate::alf::names::{PARTITIONS_FOLDER, tables};
 use crate::alf::partition::{Granularity, Span};
 use crate::alf::record::{uuid_number, uuid_text};
@@ -45,14 +45,14 @@ pub(super) struct Partition<'s> {
     /// True if its bytes are kept.
     kept: bool,
     is_whole: bool,
-    /// The hash of the ids of its records.
-    pub(super) ids: String,
+    /// What is known of it if it is kept, but for its bytes.
+    pub(super) row: SealedRow,
     sha256: [u8; 32],
     entry: Option<NewEntry<'s>>,
 }
 
-/// When a record was created, and its id.
-type Key = (i64, u128);
+/// When a record was created, and which it is.
+type Key = (i64, RecordGrain);
 
 impl<'s> Partitions<'s> {
     /// Writes the records of an agent, all or those with these numbers, into partitions, but for those whose bytes are
@@ -77,7 +77,8 @@ impl<'s> Partitions<'s> {
             has_embeddings |= row.has_embeddings;
             total += 1;
             if let Some(number) = number {
-                keys.entry(span).or_default().push((row.created_ms, number));
+                let record = (number, half_of(&row.address));
+                keys.entry(span).or_default().push((row.created_ms, record));
             }
             Ok(())
         })?;
@@ -105,13 +106,13 @@ impl<'s> Partitions<'s> {
     ) -> Result<Option<Partition<'s>>> {
         let (label, is_over) = (span.label(), span.is_over(now));
         let file = format!("{PARTITIONS_FOLDER}{label}.jsonl");
-        let mut numbers: Vec<u128> = keys.iter().map(|(_, number)| *number).collect();
-        let ids = hash_of_ids(&mut numbers);
+        let mut records: Vec<RecordGrain> = keys.iter().map(|(_, record)| *record).collect();
+        let row = SealedRow::new(String::new(), &mut records);
         let known: Option<SealedRow> = match is_over && sealed.is_some() {
             true => agent.rows.get(tables::SEALED, &label)?,
             false => None,
         };
-        let is_same = known.as_ref().is_some_and(|known| known.ids == ids);
+        let is_same = known.as_ref().is_some_and(|known| known.has_records_of(&row));
         if is_same
             && let Some(sealed) = sealed
             && let Some(entry) = NewEntry::file(&file, sealed, &label)?
@@ -126,7 +127,7 @@ impl<'s> Partitions<'s> {
                 replaced: false,
                 kept: true,
                 is_whole: true,
-                ids,
+                row,
                 sha256: entry.sha256,
                 entry: Some(entry),
             }));
@@ -146,7 +147,7 @@ impl<'s> Partitions<'s> {
             replaced: is_other,
             kept: false,
             is_whole: lines.count == keys.len() as u64,
-            ids,
+            row,
             sha256,
             entry: Some(NewEntry { name: file.clone(), content, sha256, size }),
             file,
@@ -161,7 +162,7 @@ impl<'s> Partitions<'s> {
         progress: &mut Progress<'_>,
     ) -> Result<Lines> {
         let (mut hasher, mut size, mut count) = (Sha256::new(), 0_u64, 0_u64);
-        for (_, number) in keys {
+        for (_, (number, _)) in keys {
             progress.step(1)?;
             let row = agent.row(&uuid_text(*number))?;
             let record = row.map(|row| agent.record(&row)).transpose();

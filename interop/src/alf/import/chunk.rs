@@ -1,6 +1,6 @@
 //! Records that are written together: first their grains, then all their rows and the log in one commit.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use grainstore::embed::Embedding;
 use grainstore::format::Map;
@@ -13,12 +13,14 @@ use crate::alf::names::tables;
 use crate::alf::record::{Record, status_of};
 use crate::error::{Error, Result};
 use crate::json;
-use crate::kept::NewGrain;
+use crate::kept::{NewGrain, digest_of};
 
 /// Most records of a chunk.
 pub(super) const MAX_RECORDS: usize = 1_000;
-/// Bytes of grains and rows after which a chunk is full.
-pub(super) const MAX_BYTES: usize = 4 << 20;
+/// Bytes of what is held after which a chunk is full.
+pub(super) const MAX_BYTES: usize = 8 << 20;
+/// Bytes that a value of JSON is counted as, beside its text.
+const VALUE_BYTES: usize = 32;
 /// Bytes that a number of a vector is counted as, and a row without vectors.
 const NUMBER_BYTES: usize = 40;
 const ROW_BYTES: usize = 512;
@@ -48,6 +50,8 @@ pub(in super::super) struct Waiting {
     pub(in super::super) changed: Option<(String, RecordRow)>,
     /// True if it was purged before, and is not any more.
     pub(in super::super) restored: bool,
+    /// True if the store never had the record.
+    pub(in super::super) is_new: bool,
     /// The place of its line.
     pub(in super::super) at: String,
 }
@@ -82,7 +86,7 @@ pub(in super::super) struct Chunk {
     /// Ids of records that others of the chunk are changes of.
     changed: BTreeSet<String>,
     /// Entries of the log beyond those of the records.
-    pub(in super::super) log: Vec<(Change, String)>,
+    pub(in super::super) log: Vec<LogEntry>,
 }
 
 /// What became of a record of a chunk.
@@ -115,8 +119,11 @@ impl Chunk {
     }
 
     pub(in super::super) fn add(&mut self, waiting: Waiting) {
-        let bytes = waiting.grain.size_bytes().saturating_add(size_of(&waiting.record.changing));
-        self.bytes = self.bytes.saturating_add(bytes);
+        // The fields say what the record says.
+        let said = held_bytes(&waiting.record.rest).saturating_mul(2);
+        for bytes in [waiting.grain.held_bytes(), said, size_of(&waiting.record.changing)] {
+            self.bytes = self.bytes.saturating_add(bytes);
+        }
         self.by_number.insert(waiting.record.number, self.waiting.len());
         self.changed.extend(waiting.changed.iter().map(|(id, _)| id.clone()));
         self.waiting.push(waiting);
@@ -137,10 +144,18 @@ impl Chunk {
         place: (u64, &mut u64),
     ) -> Result<Vec<Outcome>> {
         let Self { waiting, rows, log, .. } = self;
+        remember(agent, &waiting)?;
+        let intended: HashSet<ContentAddress> =
+            waiting.iter().map(|one| one.grain.address()).collect();
         let mut done = Vec::with_capacity(waiting.len() + rows.len());
         for (mut one, result, lost_place) in store_grains(agent.session, waiting)? {
+            if lost_place {
+                // It stands beside what it says it is a change of.
+                one.changed = None;
+            }
             let mut changes = Vec::new();
-            let result = result.and_then(|()| finish_record(agent, &mut one, &mut changes));
+            let result =
+                result.and_then(|()| finish_record(agent, &mut one, &intended, &mut changes));
             let (change, created_ms) = (one.counted, one.record.created_ms);
             let outcome = Outcome { change, created_ms, at: one.at, result, lost_place };
             let entry = LogEntry::stored(one.change, &one.record.id, &one.grain.address());
@@ -156,6 +171,21 @@ impl Chunk {
         write_rows(agent, &mut done, &log, place)?;
         Ok(done.into_iter().map(|one| one.outcome).collect())
     }
+}
+
+/// The bytes that a value of JSON holds, nearly.
+fn held_bytes(value: &json::Value) -> usize {
+    let of = match value {
+        json::Value::String(text) => text.len(),
+        json::Value::Array(items) => items.iter().map(held_bytes).fold(0, usize::saturating_add),
+        json::Value::Object(members) => {
+            let members = members.iter();
+            let members = members.map(|(name, value)| name.len().saturating_add(held_bytes(value)));
+            members.fold(0, usize::saturating_add)
+        }
+        _ => 0,
+    };
+    of.saturating_add(VALUE_BYTES)
 }
 
 /// The bytes of what changes of a record, nearly: its vectors are what is large.
@@ -178,13 +208,12 @@ struct Done {
 fn write_rows(
     agent: &Agent<'_>,
     done: &mut [Done],
-    log: &[(Change, String)],
+    log: &[LogEntry],
     (sequence, part): (u64, &mut u64),
 ) -> Result<()> {
     for _ in 0..=done.len() {
         let (mut changes, mut owners) = (Vec::new(), Vec::new());
-        let mut entries: Vec<LogEntry> =
-            log.iter().map(|(change, name)| LogEntry::plain(*change, name)).collect();
+        let mut entries = log.to_vec();
         for (number, one) in done.iter().enumerate() {
             if one.outcome.result.is_ok() {
                 entries.push(one.entry.clone());
@@ -234,8 +263,26 @@ impl Chunk {
     }
 }
 
+/// Remembers records before their grains are stored, so that what is interrupted then is not taken for new.
+fn remember(agent: &Agent<'_>, waiting: &[Waiting]) -> Result<()> {
+    let rows = waiting.iter().map(|one| remembered(agent, one)).collect::<Result<_>>()?;
+    agent.rows.write(rows)
+}
+
+fn remembered(agent: &Agent<'_>, one: &Waiting) -> Result<RowChange> {
+    // Of a record that is new to the store nothing is known.
+    let past = if one.is_new { None } else { agent.past(&one.record.id)? };
+    let version = (digest_of(&one.record.rest), one.grain.address());
+    agent.past_change(&one.record.id, past, Some((&version.0, &version.1)))
+}
+
 /// Stores what lies beside the grain of a record, and adds its row.
-fn finish_record(agent: &Agent<'_>, one: &mut Waiting, changes: &mut Vec<RowChange>) -> Result<()> {
+fn finish_record(
+    agent: &Agent<'_>,
+    one: &mut Waiting,
+    intended: &HashSet<ContentAddress>,
+    changes: &mut Vec<RowChange>,
+) -> Result<()> {
     one.grain.store_spilled(agent.session)?;
     let address = one.grain.address();
     if one.is_over() {
@@ -244,6 +291,9 @@ fn finish_record(agent: &Agent<'_>, one: &mut Waiting, changes: &mut Vec<RowChan
     let native = one.native.take();
     let row = RecordRow { native, ..RecordRow::new(&address, &one.record, one.grain_type) };
     changes.push(agent.row_change(&one.record.id, &row)?);
+    if !intended.contains(&address) {
+        changes.push(remembered(agent, one)?);
+    }
     if one.restored {
         changes.push(agent.rows.remove(tables::PURGED, one.record.id.as_str()));
     }

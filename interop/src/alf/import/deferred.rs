@@ -9,6 +9,7 @@ use super::records::LineKey;
 use crate::alf::record::Record;
 use crate::error::{Error, Result};
 use crate::json::{self, Value};
+use crate::scratch;
 
 /// Records that wait.
 #[derive(Debug, Default)]
@@ -46,11 +47,11 @@ impl Deferred {
     /// `ERR_IO`.
     pub(super) fn add(&mut self, line: LineKey, record: &Record, target: u128) -> Result<()> {
         if self.file.is_none() {
-            self.file = Some(tempfile::tempfile()?);
+            self.file = Some(scratch::file()?);
         }
         let Some(file) = &mut self.file else { return Ok(()) };
         let text = json::line(&record.whole());
-        file.write_all(text.as_bytes())?;
+        file.write_all(text.as_bytes()).map_err(scratch::failed)?;
         let bytes = text.len() as u64;
         self.lines.insert(line, Wait { id: record.number, target, at: self.end, bytes });
         self.end = self.end.saturating_add(bytes);
@@ -65,9 +66,9 @@ impl Deferred {
         let (Some(mut file), Some(wait)) = (self.file.as_ref(), self.lines.get(&line)) else {
             return Err(Error::corrupt("no record of this line waits"));
         };
-        file.seek(SeekFrom::Start(wait.at))?;
+        file.seek(SeekFrom::Start(wait.at)).map_err(scratch::failed)?;
         let mut text = Vec::new();
-        file.take(wait.bytes).read_to_end(&mut text)?;
+        file.take(wait.bytes).read_to_end(&mut text).map_err(scratch::failed)?;
         json::parse(&text)
     }
 

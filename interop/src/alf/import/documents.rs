@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use grainstore::EpochMs;
 use grainstore::format::{Map as Fields, Sensitivity, Value as Field};
 
-use crate::alf::agent::Agent;
+use crate::alf::agent::{Agent, is_agent};
 use crate::alf::names::{CREDENTIALS, IDENTITY, Layer, PRINCIPALS, namespace_of};
+use crate::alf::survey::plain_part;
 use crate::error::Result;
 use crate::json::{self, Value};
-use crate::kept::{Document, clamped, joined, milliseconds};
+use crate::kept::{Document, clamped, grain_text, joined, milliseconds};
 
 /// A document or item of an agent as the store keeps it. The time is for what has none of its own.
 pub(in super::super) fn kept_document(
@@ -26,7 +27,14 @@ pub(in super::super) fn kept_document(
             fields.insert("structural_tags".to_owned(), Field::from(vec!["sec:credential"]));
             sensitivity = Sensitivity::Pii;
         }
-        PRINCIPALS => sensitivity = Sensitivity::Pii,
+        PRINCIPALS => {
+            sensitivity = Sensitivity::Pii;
+            // What is known of a person is theirs: it is erased with them.
+            if let Some(id) = item.as_ref().filter(|_| !is_agent(&value)) {
+                let id = grain_text(&id.to_ascii_lowercase()).into_owned();
+                fields.insert("user_id".to_owned(), Field::from(id));
+            }
+        }
         IDENTITY => fields.extend(system_prompt(&value)),
         _ => fields.extend(content_reference(&value)),
     }
@@ -60,7 +68,7 @@ pub(super) fn cold() -> Fields {
 /// The soul of an identity is repeated where OMS 22.9 has the prompt of a system.
 fn system_prompt(identity: &Value) -> Option<(String, Field)> {
     let soul = identity.get("prose")?.get("soul")?.as_str()?;
-    let soul = crate::kept::grain_text(soul).into_owned();
+    let soul = grain_text(soul).into_owned();
     let context = Fields::from([("system_prompt".to_owned(), Field::from(soul))]);
     Some(("context".to_owned(), Field::Map(context)))
 }
@@ -129,7 +137,8 @@ pub(super) fn merged(old: Value, new: Value, list: &str) -> Value {
     Value::Object(members)
 }
 
-/// Returns a document with its items, and the ids of items that are not there any more.
+/// Returns a document with its items, and the ids of items that are not there any more. Of a credential it is the last
+/// version that is ciphertext.
 pub(in super::super) fn whole_document(
     agent: &Agent<'_>,
     layer: Layer,
@@ -137,7 +146,12 @@ pub(in super::super) fn whole_document(
     let Some(kept) = agent.documents.read(layer.name, None)? else { return Ok(None) };
     let Some((item_layer, list)) = layer.items else { return Ok(Some((kept.value, Vec::new()))) };
     let mut absent = Vec::new();
-    let item = |id: &str| Ok(agent.documents.read(item_layer, Some(id))?.map(|kept| kept.value));
+    // A version that somebody wrote past the checks of an import is passed over.
+    let is_good = |item: &Value| layer != CREDENTIALS || plain_part(item).is_none();
+    let item = |id: &str| {
+        let kept = agent.documents.read_good(item_layer, Some(id), is_good)?;
+        Ok(kept.map(|kept| kept.value))
+    };
     let whole = joined(kept.value, list, item, |id| absent.push(id.to_owned()))?;
     Ok(Some((whole, absent)))
 }

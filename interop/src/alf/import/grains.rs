@@ -1,7 +1,7 @@
 //! The grains of records that are written together: those that take nobody's place in one batch, the others one after
 //! the other. Whatever bytes the store has already, a record that is current has a grain that is.
 
-use grainstore::format::{Map, Value};
+use grainstore::format::{GrainType, Map, Value};
 use grainstore::{
     ContentAddress, ErrorKind, Grain, Pending, PutOutcome, Session, StoredGrain, VerificationStatus,
 };
@@ -11,6 +11,7 @@ use crate::alf::names::{AFTER, PROFILE};
 use crate::alf::record::sensitivity_of;
 use crate::error::{Error, Result};
 use crate::kept::NewGrain;
+use crate::vouch::outsider;
 
 /// Most versions of a record that were not finished.
 const MAX_VERSIONS: usize = 1_000;
@@ -25,6 +26,9 @@ pub(super) fn store_grains(session: &Session, waiting: Vec<Waiting>) -> Result<V
     let mut done = Vec::with_capacity(successors.len() + plain.len());
     let (retiring, plain): (Vec<_>, Vec<_>) =
         plain.into_iter().partition(|one| one.retired.is_some());
+    // What an archive says of a consent is nobody's word.
+    let (consents, plain): (Vec<_>, Vec<_>) = plain.into_iter().partition(is_carried_consent);
+    let outsider = outsider(session);
     let offers = plain.iter().map(|one| one.grain.offer().with_vectors(one.vectors.clone()));
     match session.put_batch(offers) {
         Ok(puts) => {
@@ -42,11 +46,15 @@ pub(super) fn store_grains(session: &Session, waiting: Vec<Waiting>) -> Result<V
             }
         }
     }
+    for mut one in consents {
+        let result = put_alone(&outsider, &mut one);
+        done.push((one, result, false));
+    }
     for mut one in retiring {
         let result = retire(session, &one).and_then(|()| put_alone(session, &mut one));
         done.push((one, result, false));
     }
-    done.extend(store_successors(session, successors));
+    done.extend(store_successors(session, &outsider, successors));
     Ok(done)
 }
 
@@ -118,12 +126,21 @@ fn retire(session: &Session, one: &Waiting) -> Result<()> {
     Ok(session.set_verification(old, retracted, SUPERSESSION, None)?)
 }
 
-fn store_successors(session: &Session, successors: Vec<Waiting>) -> Vec<Stored> {
+fn is_carried_consent(one: &Waiting) -> bool {
+    one.native.is_some() && one.grain_type == GrainType::Consent.byte()
+}
+
+fn store_successors(
+    session: &Session,
+    outsider: &Session,
+    successors: Vec<Waiting>,
+) -> Vec<Stored> {
     let submitted: Vec<(Waiting, Option<Pending<ContentAddress>>)> = successors
         .into_iter()
         .map(|one| {
             let offer = one.grain.offer().with_vectors(one.vectors.clone());
-            let pending = one.old.map(|old| session.submit_supersede(&old, offer, None));
+            let by = if is_carried_consent(&one) { outsider } else { session };
+            let pending = one.old.map(|old| by.submit_supersede(&old, offer, None));
             (one, pending)
         })
         .collect();

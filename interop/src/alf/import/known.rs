@@ -20,10 +20,10 @@ use crate::alf::survey::Survey;
 use crate::alf::vectors::references;
 use crate::error::Result;
 use crate::json::{self, Value, equal};
-use crate::kept::NewGrain;
+use crate::kept::{NewGrain, Standing};
 
 /// Why a grain takes the place of another of the same record.
-const UPDATE: &str = "alf update";
+pub(super) const UPDATE: &str = "alf update";
 /// Most bytes of the record of a native grain that is kept as it is.
 const MAX_VIEW_BYTES: usize = 256 << 10;
 
@@ -40,6 +40,10 @@ impl Importer<'_, '_> {
         at: At<'_>,
         report: &mut ImportReport,
     ) -> Result<()> {
+        let standing = self.standing(&record)?;
+        if standing == Standing::Erased {
+            return self.refuse_erased(&record, at, report);
+        }
         let mut old = None;
         // A change without a target takes the place of what it says it changes.
         if let Some(target) = record.supersedes.as_ref().or(record.change_of.as_ref())
@@ -58,14 +62,12 @@ impl Importer<'_, '_> {
                 report.warn(&at.place, message);
             }
         }
-        self.queue(
-            record,
-            filled_rest,
-            (Change::Created, Change::Created),
-            old.map(|old| (old, SUPERSESSION)),
-            at,
-            report,
-        )
+        let mut old = old.map(|old| (old, SUPERSESSION));
+        if let (Standing::Left(left), None) = (standing, old) {
+            old = self.before(&record, filled_rest, left)?.map(|left| (left, UPDATE));
+        }
+        let changes = (Change::Created, Change::Created);
+        self.queue(record, filled_rest, changes, old, at, report)
     }
 
     /// Returns the grain that a record is in now, and its type, of one that is stored or waits to be.
@@ -79,10 +81,18 @@ impl Importer<'_, '_> {
         Ok(Some((newest.address.parse()?, newest.grain_type)))
     }
 
-    /// The row of the record that another is a change of, which says so.
-    fn changed_row(&self, record: &Record) -> Result<Option<(String, RecordRow)>> {
-        let Some(target) = &record.change_of else { return Ok(None) };
+    /// The row of the record that another is a change of, which says so; `None` unless it takes the place of that, so that
+    /// the policy of its grain is asked.
+    fn changed_row(
+        &self,
+        record: &Record,
+        replaced: Option<&ContentAddress>,
+    ) -> Result<Option<(String, RecordRow)>> {
+        let (Some(target), Some(replaced)) = (&record.change_of, replaced) else { return Ok(None) };
         let Some(row) = self.agent.row(target)? else { return Ok(None) };
+        if self.agent.newest(row.clone())?.address != replaced.to_string() {
+            return Ok(None);
+        }
         Ok(Some((target.clone(), RecordRow { changed_by: Some(record.id.clone()), ..row })))
     }
 
@@ -101,7 +111,14 @@ impl Importer<'_, '_> {
             report.records.unchanged += 1;
             return Ok(());
         }
+        if !is_same && self.is_erased_version(&record)? {
+            return self.refuse_erased(&record, at, report);
+        }
         let [was, is] = [status_of(&changing), record.status()].map(str::to_owned);
+        if is_same && let Some(refusal) = self.refusal_to_end(&row, (&was, &is))? {
+            report.fail(&at.place, &refusal);
+            return Ok(());
+        }
         let is_ended = |status: &str| matches!(status, "deleted" | "archived");
         if labels_of(row.created_ms).iter().any(|label| self.sealed.contains(label)) {
             let stays = was == is || !(is_ended(&is) || is_ended(&was));
@@ -197,7 +214,8 @@ impl Importer<'_, '_> {
         }
         let (vectors, unused) = self.spaces.vectors(record.changing.get("embeddings"));
         report.unsearchable_embeddings += unused;
-        let changed = self.changed_row(&record)?;
+        let replaced = made.old.or(made.retired);
+        let changed = self.changed_row(&record, replaced.as_ref())?;
         self.chunk.add(Waiting {
             record,
             change,
@@ -211,13 +229,19 @@ impl Importer<'_, '_> {
             vectors,
             changed,
             restored: made.restored,
+            is_new: self.is_new(),
             at: at.place.to_string(),
         });
         Ok(())
     }
 
     /// The grain of a record: the one that it carries, or one that says what it says.
-    fn made(&self, record: &Record, filled_rest: Option<&Value>, old: Former<'_>) -> Result<Made> {
+    pub(super) fn made(
+        &self,
+        record: &Record,
+        filled_rest: Option<&Value>,
+        old: Former<'_>,
+    ) -> Result<Made> {
         let filled = filled_rest.unwrap_or(&record.rest);
         let mut fields = fields_of(&record.rest, filled, &self.principals)?;
         let restored = self.is_restored(record)?;
@@ -234,11 +258,13 @@ impl Importer<'_, '_> {
             if let Some(Field::Map(context)) = fields.get_mut("context") {
                 context.insert(key, Field::from(self.now.get()));
             }
-        } else if let Some(carried) = carried(&record.rest)?
-            && carried.continues(old)
-            && let Some(view) = small(without_grain(record.rest.clone()))
-        {
-            return Ok(Made::carrying(carried, view, fields, old));
+        } else if let Some(carried) = carried(&record.rest)? {
+            carried.check_consent(self.agent.session, old.as_ref().map(|((old, _), _)| old))?;
+            if carried.continues(old)
+                && let Some(view) = small(without_grain(record.rest.clone()))
+            {
+                return Ok(Made::carrying(carried, view, fields, old));
+            }
         }
         let grain_type = grain_type_of(filled).byte();
         let (old, retired) = match old {
@@ -257,9 +283,12 @@ impl Importer<'_, '_> {
         Ok(Made { grain, grain_type, fields, native: None, restored, old, retired })
     }
 
-    /// Returns `true` for a record that was purged and is taken all the same.
+    /// Returns `true` for a record that was purged or erased and is taken all the same.
     fn is_restored(&self, record: &Record) -> Result<bool> {
-        Ok(self.has_purged && self.agent.is_purged(&record.id)?)
+        let id = record.id.as_str();
+        let is_erased =
+            self.allows_purged() && self.agent.past(id)?.is_some() && self.agent.row(id)?.is_none();
+        Ok(is_erased || (self.has_purged && self.agent.is_purged(id)?))
     }
 
     /// Deletes the records that an archive does not have.
@@ -338,8 +367,8 @@ impl Carried {
 }
 
 /// The grain of a record.
-struct Made {
-    grain: NewGrain,
+pub(super) struct Made {
+    pub(super) grain: NewGrain,
     grain_type: u8,
     /// The fields of one that says what the record says.
     fields: grainstore::format::Map,
@@ -361,7 +390,7 @@ impl Made {
         fields: grainstore::format::Map,
         old: Former<'_>,
     ) -> Self {
-        let Carried { offer, address, grain } = carried;
+        let Carried { offer, address, grain, .. } = carried;
         let old = old.map(|((old, _), _)| old).filter(|old| *old != address);
         Self {
             grain: NewGrain::given(offer, address),

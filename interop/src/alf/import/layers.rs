@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use data_encoding::HEXLOWER;
-use grainstore::EpochMs;
 use grainstore::format::Sensitivity;
+use grainstore::{EpochMs, ErrorKind};
 
 use super::documents::{cold, ids_of, kept_document, merged, said_once, time_of, version_of};
 use super::report::LayerCounts;
@@ -14,7 +14,7 @@ use crate::alf::bundle::{Bundle, Kind};
 use crate::alf::issue::Place;
 use crate::alf::names::{
     FILES_LAYER, IDENTITY, LAYERS, Layer, MANIFEST_LAYER, MANIFEST_MEMBER, OF_USER_MEMBER,
-    namespace_of,
+    PRINCIPALS, namespace_of,
 };
 use crate::alf::survey::{Survey, UNLISTED};
 use crate::error::Result;
@@ -107,7 +107,7 @@ impl LayerImport<'_, '_> {
         }
         let Some((item_layer, list)) = layer.items else {
             let document = self.made(layer, layer.name, None, document);
-            counts.add(&self.write(vec![document])?);
+            counts.add(&self.write([document])?);
             return Ok(counts);
         };
         let (mut shell, items) = split(document, list);
@@ -116,12 +116,18 @@ impl LayerImport<'_, '_> {
             Some(old) => shell = merged(old, shell, list),
             None => {}
         }
-        let mut all: Vec<Document> = items
-            .into_iter()
-            .map(|(id, item)| self.made(layer, item_layer, Some(id), item))
-            .collect();
-        all.push(self.made(layer, layer.name, None, shell));
-        let written = self.write(all)?;
+        // Made one by one, while they are written.
+        let items =
+            items.into_iter().map(|(id, item)| self.made(layer, item_layer, Some(id), item));
+        let shell = std::iter::once_with(|| self.made(layer, layer.name, None, shell));
+        let written = match self.write(items.chain(shell)) {
+            // The rules of the store keep out what is of people, as they do with records.
+            Err(error) if layer == PRINCIPALS && error.kind() == ErrorKind::Policy => {
+                report.withhold(layer.entry, &format!("{} ({})", error.message(), error.code()));
+                return Ok(counts);
+            }
+            written => written?,
+        };
         let items = written.split_last().map_or(&[][..], |(_, items)| items);
         counts.add(items);
         // The document counts where its items are all as they were.
@@ -131,7 +137,7 @@ impl LayerImport<'_, '_> {
         Ok(counts)
     }
 
-    fn write(&self, documents: Vec<Document>) -> Result<Vec<Written>> {
+    fn write(&self, documents: impl IntoIterator<Item = Document>) -> Result<Vec<Written>> {
         match self.options.dry_run {
             false => self.agent.documents.write(documents),
             true => documents
@@ -226,7 +232,9 @@ impl LayerImport<'_, '_> {
     ) -> Result<()> {
         let kept = self.agent.documents.read(MANIFEST_LAYER, None)?.map(|kept| kept.value);
         let is_older = kept.as_ref().and_then(time_of) > time_of(&value);
-        if mode == ImportMode::Merge && is_older {
+        let is_erased = !self.options.allow_purged
+            && self.agent.documents.is_erased(MANIFEST_LAYER, None, &value)?;
+        if is_erased || (mode == ImportMode::Merge && is_older) {
             return Ok(());
         }
         if !kept.is_some_and(|kept| equal(&said_once(&kept), &said_once(&value))) {
@@ -241,7 +249,7 @@ impl LayerImport<'_, '_> {
             sensitivity: Sensitivity::Internal,
             fields: cold(),
         };
-        self.write(vec![document]).map(drop)
+        self.write([document]).map(drop)
     }
 
     fn made(

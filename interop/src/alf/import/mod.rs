@@ -2,12 +2,14 @@
 //!
 //! `report`: what came of it. `layers`: documents and files, `documents`: how they are kept. `records`: the lines.
 //! `deferred`: those that wait for later ones. `known`: new records, changed ones. `chunk`: records that are written
-//! together, `grains`: their grains. `follow`: what the store itself did to records since. `sealed`: partitions whose
-//! bytes must not change. `withheld`: what was purged, and stays out.
+//! together, `grains`: their grains. `asked`: whether a record may end by its status. `follow`: what the store itself did to records since. `sealed`: partitions whose
+//! bytes must not change. `withheld`: what was purged, and stays out, `erased`: what was erased.
 
+mod asked;
 mod chunk;
 mod deferred;
 mod documents;
+mod erased;
 mod follow;
 mod grains;
 mod known;
@@ -35,7 +37,7 @@ pub(super) use follow::follow_store;
 pub(super) use layers::{import_layers, planned_layers};
 pub(super) use records::Importer;
 pub use report::{ImportReport, LayerCounts, RecordCounts};
-pub(super) use sealed::{SealedRow, hash_of_ids};
+pub(super) use sealed::{RecordGrain, SealedRow, half_of};
 pub(super) use withheld::{Withheld, drop_principals, forgive, withhold};
 
 /// What happens to what the store has and an archive does not.
@@ -66,8 +68,8 @@ pub struct ImportOptions {
     pub strict: bool,
     /// True to report what would be done, and to write nothing.
     pub dry_run: bool,
-    /// True to take what was purged from this store: records, files with something of them, and an agent that was purged as
-    /// a whole.
+    /// True to take what was purged from this store or erased in it: records, documents, files with something of what was
+    /// purged, and an agent that was purged as a whole. What is of a user who was erased stays away all the same.
     pub allow_purged: bool,
     /// What is read of the archive at most.
     pub limits: Limits,
@@ -129,7 +131,7 @@ pub fn import(
         agent.enroll(bundle.agent("name"))?;
     }
     let mut importer = Importer::new(&agent, options, sequence)?;
-    importer.note(planned_layers(&agent, &bundle, &survey, options)?, &mut report)?;
+    importer.note(&planned_layers(&agent, &bundle, &survey, options)?, &mut report)?;
     import_layers(&agent, &bundle, &survey, options, &mut report)?;
     importer.know_principals(&survey)?;
     importer.run(&bundle, &survey, &mut report, monitor)?;

@@ -10,8 +10,8 @@ use super::{ImportOptions, ImportReport, purged_error};
 use crate::alf::agent::{Agent, Change, is_agent, is_hidden};
 use crate::alf::bundle::Bundle;
 use crate::alf::issue::{Issues, Place};
-use crate::alf::log::MAX_PARTS;
-use crate::alf::names::PRINCIPALS;
+use crate::alf::log::{LogEntry, MAX_PARTS, in_parts};
+use crate::alf::names::{PRINCIPALS, tables};
 use crate::alf::partition::labels_of;
 use crate::alf::record::{AgentPrincipals, Record, uuid_number, uuid_text};
 use crate::alf::survey::{LineCheck, Survey, filled};
@@ -52,6 +52,8 @@ pub(in super::super) struct Importer<'a, 's> {
     /// True if the store has nothing of the agent yet.
     is_new: bool,
     pub(super) has_purged: bool,
+    /// Ids of records that were not taken, since they were erased.
+    pub(super) gone: BTreeSet<String>,
 }
 
 /// A line: the place of its partition, and its number.
@@ -84,8 +86,9 @@ impl<'a, 's> Importer<'a, 's> {
             touched: BTreeSet::new(),
             deferred: Deferred::default(),
             now: agent.session.now(),
-            is_new: agent.sequence()? == 0,
+            is_new: agent.sequence()? == 0 && agent.rows.is_empty(tables::PAST)?,
             has_purged: agent.has_purged()?,
+            gone: BTreeSet::new(),
         })
     }
 
@@ -105,11 +108,16 @@ impl<'a, 's> Importer<'a, 's> {
     /// Writes down what is about to change beyond records.
     pub(in super::super) fn note(
         &mut self,
-        changes: Vec<(Change, String)>,
+        changes: &[(Change, String)],
         report: &mut ImportReport,
     ) -> Result<()> {
-        self.chunk.log.extend(changes);
-        self.flush(report)
+        let entries: Vec<LogEntry> =
+            changes.iter().map(|(change, name)| LogEntry::plain(*change, name)).collect();
+        for part in in_parts(&entries) {
+            self.chunk.log = part.to_vec();
+            self.flush(report)?;
+        }
+        Ok(())
     }
 
     /// Reads the records of an archive, once. Those that take the place of a record that comes later wait for it.
@@ -268,6 +276,20 @@ impl<'a, 's> Importer<'a, 's> {
                 self.take_known(row, record, filled_rest.as_ref(), at, report)
             }
         }
+    }
+
+    /// Returns `true` if the store had nothing of the agent before.
+    pub(super) fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    pub(super) fn allows_purged(&self) -> bool {
+        self.options.allow_purged
+    }
+
+    /// Returns `true` if nothing is written.
+    pub(super) fn is_dry(&self) -> bool {
+        self.options.dry_run
     }
 
     fn is_delta(&self, bundle: &Bundle) -> bool {

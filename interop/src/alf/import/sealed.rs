@@ -10,7 +10,7 @@ use crate::alf::agent::Agent;
 use crate::alf::bundle::{Bundle, Partition};
 use crate::alf::names::tables;
 use crate::alf::partition::{Granularity, Span, labels_of};
-use crate::alf::record::key_of;
+use crate::alf::record::{key_of, uuid_text};
 use crate::alf::survey::Survey;
 use crate::error::Result;
 use crate::kept::{clamped, milliseconds};
@@ -24,14 +24,53 @@ pub(in super::super) struct SealedRow {
     /// The hash of the ids of its records.
     #[serde(rename = "i")]
     pub(in super::super) ids: String,
+    /// The hash of its records with their grains: one that was erased, and came again with other words, is in another.
+    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
+    pub(in super::super) grains: Option<String>,
 }
 
-/// Returns the hash of ids, which it sorts.
-pub(in super::super) fn hash_of_ids(ids: &mut [u128]) -> String {
-    ids.sort_unstable();
-    let mut hasher = Sha256::new();
-    ids.iter().for_each(|id| hasher.update(id.to_be_bytes()));
-    HEXLOWER.encode(&hasher.finalize())
+/// A record in a partition: its number, and half of the address of its grain, which tells grains apart.
+pub(in super::super) type RecordGrain = (u128, u128);
+
+impl SealedRow {
+    /// The row of a file with these records, which are sorted.
+    pub(in super::super) fn new(file: String, records: &mut [RecordGrain]) -> Self {
+        records.sort_unstable();
+        let (mut ids, mut grains) = (Sha256::new(), Sha256::new());
+        for (id, grain) in records {
+            ids.update(id.to_be_bytes());
+            grains.update(id.to_be_bytes());
+            grains.update(grain.to_be_bytes());
+        }
+        let [ids, grains] = [ids, grains].map(|hash| HEXLOWER.encode(&hash.finalize()));
+        Self { file, ids, grains: Some(grains) }
+    }
+
+    /// The row of a file with records of these numbers, in the grains that they are in.
+    ///
+    /// # Errors
+    /// Those of [`Session::row`](grainstore::Session::row).
+    pub(in super::super) fn of(agent: &Agent<'_>, file: String, ids: &[u128]) -> Result<Self> {
+        let mut records = Vec::with_capacity(ids.len());
+        for id in ids {
+            let row = agent.row(&uuid_text(*id))?;
+            records.push((*id, row.map_or(0, |row| half_of(&row.address))));
+        }
+        Ok(Self::new(file, &mut records))
+    }
+
+    /// Returns `true` if it is of the same records, in the same grains.
+    pub(in super::super) fn has_records_of(&self, other: &Self) -> bool {
+        // One that was written before grains were noted tells ids alone.
+        let has_grains = self.grains.is_some() && other.grains.is_some();
+        self.ids == other.ids && (!has_grains || self.grains == other.grains)
+    }
+}
+
+/// Half of an address in hex, as a number.
+pub(in super::super) fn half_of(address: &str) -> u128 {
+    let half = address.get(..32).map(|digits| u128::from_str_radix(digits, 16));
+    half.and_then(std::result::Result::ok).unwrap_or_default()
 }
 
 /// Keeps the bytes of the sealed partitions of which the store has every record as it was read.
@@ -49,13 +88,13 @@ pub(super) fn keep_sealed(
         let has_bad_lines = survey.bad_lines.range((place, 0)..=(place, u64::MAX)).next().is_some();
         let has_purged = survey.withheld.partitions.contains(&place);
         let is_other = importer.touched.contains(&label) || has_bad_lines || has_purged;
-        if sealed.get(&label).is_some() || is_other {
+        if is_other || (sealed.get(&label).is_some() && is_known(agent, &label)?) {
             continue;
         }
         let Some(ids) = ids_of(bundle, partition, &label)? else { continue };
         sealed.put(&label, bundle.archive.reader(entry)?)?;
         if let Some(kept) = sealed.get(&label) {
-            let row = SealedRow { file: kept.sha256.clone(), ids };
+            let row = SealedRow::of(agent, kept.sha256.clone(), &ids)?;
             rows.push(agent.rows.put(tables::SEALED, label.as_str(), &row, Owner::Store)?);
         }
     }
@@ -64,6 +103,11 @@ pub(super) fn keep_sealed(
         true => Ok(()),
         false => agent.rows.write(rows),
     }
+}
+
+/// Returns `true` if a row tells of the bytes of a partition: an import that was cut off has left bytes without one.
+fn is_known(agent: &Agent<'_>, label: &str) -> Result<bool> {
+    Ok(agent.rows.get::<SealedRow>(tables::SEALED, label)?.is_some())
 }
 
 /// The label of a sealed partition, if its time is one that is written too.
@@ -78,8 +122,8 @@ fn label_of(partition: &Partition) -> Option<String> {
     span.map(Span::label)
 }
 
-/// The hash of the ids of a partition; `None` if a record is not of its time, or there twice.
-fn ids_of(bundle: &Bundle, partition: &Partition, label: &str) -> Result<Option<String>> {
+/// The numbers of the records of a partition; `None` if a record is not of its time, or there twice.
+fn ids_of(bundle: &Bundle, partition: &Partition, label: &str) -> Result<Option<Vec<u128>>> {
     let Some(entry) = bundle.archive.entry(&partition.file) else { return Ok(None) };
     let mut ids = Vec::new();
     for line in bundle.lines(entry)? {
@@ -93,7 +137,7 @@ fn ids_of(bundle: &Bundle, partition: &Partition, label: &str) -> Result<Option<
         ids.push(number);
     }
     let count = ids.len();
-    let hash = hash_of_ids(&mut ids);
+    ids.sort_unstable();
     ids.dedup();
-    Ok((ids.len() == count).then_some(hash))
+    Ok((ids.len() == count).then_some(ids))
 }

@@ -7,6 +7,7 @@ use data_encoding::HEXLOWER;
 use grainstore::Owner;
 
 use super::documents::ids_of;
+use super::erased::leave_erased;
 use super::{ImportOptions, ImportReport, purged_error};
 use crate::alf::agent::Agent;
 use crate::alf::bundle::Bundle;
@@ -51,6 +52,7 @@ pub(in super::super) fn withhold(
     if agent.is_all_purged()? {
         return Err(purged_error());
     }
+    leave_erased(agent, survey, options, report)?;
     if !agent.has_purged()? {
         return Ok(());
     }

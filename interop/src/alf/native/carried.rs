@@ -1,13 +1,14 @@
 //! The grain that a record carries in `raw_source_format`, byte for byte, with its signature.
 
 use data_encoding::{BASE64, HEXLOWER};
-use grainstore::format::{GrainType, Value as Field};
-use grainstore::{ContentAddress, ErrorKind, Grain, Offer, StoredGrain};
+use grainstore::format::{Envelope, GrainType};
+use grainstore::{ContentAddress, ErrorKind, Grain, Offer, Session, StoredGrain};
 use sha2::{Digest, Sha256};
 
 use super::{FORMAT, is_native};
 use crate::error::{Error, Result};
 use crate::json::{self, Value};
+use crate::vouch::{is_grant, is_signed_by_subject, named_by};
 
 /// A grain that a record carries.
 #[derive(Debug)]
@@ -15,6 +16,7 @@ pub(in super::super) struct Carried {
     pub(in super::super) offer: Offer,
     pub(in super::super) address: ContentAddress,
     pub(in super::super) grain: Grain,
+    envelope: Option<Envelope>,
 }
 
 /// Returns the grain that a record carries; `None` if it carries none, or was changed since.
@@ -35,40 +37,62 @@ pub(in super::super) fn carried(rest: &Value) -> Result<Option<Carried>> {
     let address = ContentAddress::of(&blob);
     let carried = match bytes("cose")? {
         Some(envelope) => {
-            let parsed = grainstore::format::Envelope::parse(envelope.clone())?;
+            let parsed = Envelope::parse(envelope.clone())?;
             if parsed.blob()? != blob {
                 return Err(Error::corrupt("the signature is that of another grain"));
             }
-            let (grain, signer) = (parsed.grain()?, parsed.kid());
-            (Carried { offer: Offer::Signed(envelope), address, grain }, signer)
+            let (offer, grain) = (Offer::Signed(envelope), parsed.grain()?);
+            Carried { offer, address, grain, envelope: Some(parsed) }
         }
         None => {
             let grain = Grain::decode(&blob)?;
-            (Carried { offer: Offer::Blob(blob), address, grain }, None)
+            Carried { offer: Offer::Blob(blob), address, grain, envelope: None }
         }
     };
-    check(&carried.0.grain, carried.1.as_deref())?;
-    Ok(Some(carried.0))
+    match is_native(&carried.grain) {
+        true => Ok(Some(carried)),
+        false => Err(Error::schema("the grain it carries is a document, or of another format")),
+    }
 }
 
-/// An archive vouches for nothing: it brings no document, whose checks a grain would pass by, and no consent in the place of
-/// a withdrawal, unless who consents has signed it (OMS 8.10).
-fn check(grain: &Grain, signer: Option<&str>) -> Result<()> {
-    if !is_native(grain) {
-        return Err(Error::schema("the grain it carries is a document, or of another format"));
+impl Carried {
+    /// An archive vouches for nothing: it brings no consent in the place of another, a withdrawal or a grant, and none that
+    /// names another before it, unless who consents has signed it (OMS 8.10). `old` is the grain whose place it would take.
+    ///
+    /// # Errors
+    /// `ERR_SIGNATURE`.
+    pub(in super::super) fn check_consent(
+        &self,
+        session: &Session,
+        old: Option<&ContentAddress>,
+    ) -> Result<()> {
+        let is_signed = || is_signed_by_subject(session, &self.grain, self.envelope.as_ref());
+        match is_grant(&self.grain) && self.renews(session, old) && !is_signed() {
+            true => Err(Error::new(
+                ErrorKind::Signature,
+                "the consent it carries renews another: who consents has to sign it",
+            )),
+            false => Ok(()),
+        }
     }
-    let renews = grain.grain_type() == GrainType::Consent
-        && grain.get("prior_consent").is_some()
-        && grain.get("is_withdrawal").and_then(Field::as_bool) != Some(true);
-    let is_signed = signer.is_some_and(|kid| {
-        grain.text("subject_did").is_some_and(|did| kid.split('#').next() == Some(did))
-    });
-    match renews && !is_signed {
-        true => Err(Error::new(
-            ErrorKind::Signature,
-            "the consent it carries renews another: who consents has to sign it",
-        )),
-        false => Ok(()),
+
+    /// Returns `true` if it names a consent before it, or would take the place of one. Of one in whose place it stands here
+    /// already nothing changes.
+    fn renews(&self, session: &Session, old: Option<&ContentAddress>) -> bool {
+        let is_done = |address: &ContentAddress| {
+            let stored = session.inspect(address);
+            stored.is_ok_and(|stored| stored.state.superseded_by == Some(self.address))
+        };
+        let may_be_consent = |address: &ContentAddress| match session.inspect(address) {
+            Ok(stored) => stored.grain().is_ok_and(|old| old.grain_type() == GrainType::Consent),
+            Err(error) => error.kind() != ErrorKind::NotFound,
+        };
+        let has_prior = self.grain.text("prior_consent").is_some();
+        old.is_some_and(|old| *old != self.address && !is_done(old))
+            || named_by(&self.grain).iter().any(|named| match named {
+                Some(named) => (has_prior || may_be_consent(named)) && !is_done(named),
+                None => true,
+            })
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use grainstore::EpochMs;
 use serde_json::json;
 
+use super::begun_file::{Asked, BegunFile};
 use super::inventory::Inventory;
 use super::lines::{Left, each_line, without};
 use super::report::{PurgeOptions, PurgeReport, check_audit_file};
@@ -17,7 +18,7 @@ use crate::alf::names::{
     ATTACHMENTS, DELTA_MANIFEST_ENTRY, INDEX_ENTRY, LAYERS, MANIFEST_ENTRY, VECTORS_ENTRY,
 };
 use crate::alf::survey::Survey;
-use crate::archive::{ArchiveWriter, Limits};
+use crate::archive::{ArchiveWriter, Limits, WholeFile};
 use crate::error::{Error, Result};
 use crate::json::{self, Value};
 use crate::monitor::Monitor;
@@ -56,10 +57,14 @@ pub fn purge_archive(
     monitor: &Monitor<'_>,
 ) -> Result<PurgeReport> {
     let (from, to) = (from.as_ref(), to.as_ref());
-    let bundle = Bundle::open_any(from, limits)?;
-    let mut report = PurgeReport::begin(bundle.agent_id(), options, now)?;
     let beside = PathBuf::from(format!("{}.purge-audit.jsonl", to.display()));
     let audit_file = options.audit_file.as_deref().unwrap_or(&beside);
+    let (begun, asked) = (BegunFile::beside(audit_file), Asked::of(ids, options));
+    if let Some(done) = completed(&begun, &asked, (to, audit_file), now, options)? {
+        return Ok(done);
+    }
+    let bundle = Bundle::open_any(from, limits)?;
+    let mut report = PurgeReport::begin(bundle.agent_id(), options, now)?;
     check_audit_file(Some(audit_file), options)?;
     let survey = Survey::of_bytes(&bundle, monitor)?;
     let mut ids: BTreeSet<String> = ids.iter().map(|id| id.to_ascii_lowercase()).collect();
@@ -78,14 +83,49 @@ pub fn purge_archive(
     purge.find_copies(&ids, &mut report)?;
     report.record_ids = Some(ids.into_iter().collect());
     if !options.dry_run {
-        match purge.inventory.is_empty_delta() {
-            // Nothing is left: of what was written there before, nothing either.
-            true if to.exists() => std::fs::remove_file(to).map_err(Error::from)?,
-            true => {}
-            false => purge.write(entries, to, monitor)?,
+        // Nothing is left: of what was written there before, nothing either.
+        let whole = match purge.inventory.is_empty_delta() {
+            true => None,
+            false => Some(purge.write(entries, to, monitor)?),
+        };
+        // Of another file all is there still, if this is cut off.
+        if is_same_file(from, to) {
+            begun.keep(&report, &asked, whole.as_ref().map(WholeFile::bytes_at))?;
+        }
+        match whole {
+            Some(whole) => whole.place()?,
+            None if to.exists() => std::fs::remove_file(to).map_err(Error::from)?,
+            None => {}
         }
     }
-    report.finish(now, Some(audit_file))
+    let report = report.finish(now, Some(audit_file))?;
+    if !options.dry_run {
+        begun.forget()?;
+    }
+    Ok(report)
+}
+
+/// Writes the record of a purge of the file in its own place that crashed before it was written. Returns it if the same
+/// was asked for.
+fn completed(
+    begun: &BegunFile,
+    asked: &Asked,
+    (file, audit_file): (&Path, &Path),
+    now: EpochMs,
+    options: &PurgeOptions,
+) -> Result<Option<PurgeReport>> {
+    if options.dry_run {
+        return Ok(None);
+    }
+    let Some((before, report)) = begun.done(file)? else { return Ok(None) };
+    let report = report.finish(now, Some(audit_file))?;
+    begun.forget()?;
+    Ok(Some(report).filter(|_| before == *asked))
+}
+
+fn is_same_file(from: &Path, to: &Path) -> bool {
+    let [from, to] = [from, to].map(std::fs::canonicalize);
+    from.is_ok_and(|from| to.is_ok_and(|to| from == to))
 }
 
 /// The records that are changes of others.
@@ -243,7 +283,12 @@ impl<'a> ArchivePurge<'a> {
         Some(NewEntry { name: name.to_owned(), content, sha256, size })
     }
 
-    fn write(self, mut entries: Vec<NewEntry<'a>>, to: &Path, monitor: &Monitor<'_>) -> Result<()> {
+    fn write(
+        self,
+        mut entries: Vec<NewEntry<'a>>,
+        to: &Path,
+        monitor: &Monitor<'_>,
+    ) -> Result<WholeFile> {
         let (manifest, _) = with_checksum(self.inventory.manifest, &entries);
         let names: &[&str] = match self.bundle.kind {
             Kind::Snapshot => &[MANIFEST_ENTRY],
@@ -252,6 +297,6 @@ impl<'a> ArchivePurge<'a> {
         for name in names {
             entries.insert(0, NewEntry::text(name, &manifest));
         }
-        write_entries(ArchiveWriter::create(to)?, entries, monitor).map(drop)
+        Ok(write_entries(ArchiveWriter::create(to)?, entries, monitor)?.1)
     }
 }

@@ -12,6 +12,7 @@ use crate::alf::record::key_of;
 use crate::alf::schema::is_uuid;
 use crate::error::{Error, Result};
 use crate::json::{self, Value};
+use crate::scratch;
 
 /// The length of a UUID in text.
 const UUID_BYTES: usize = 36;
@@ -103,7 +104,7 @@ pub(super) fn without(
     goes: impl Fn(&str) -> bool,
     mut gone: impl FnMut(&Value),
 ) -> Result<Left> {
-    let mut file = BufWriter::with_capacity(1 << 16, tempfile::tempfile()?);
+    let mut file = BufWriter::with_capacity(1 << 16, scratch::file()?);
     let (mut hasher, mut size) = (Sha256::new(), 0_u64);
     let (mut ids, mut lines, mut removed) = (Vec::new(), 0_u64, 0_u64);
     let mut embeds = false;
@@ -120,10 +121,10 @@ pub(super) fn without(
         lines += u64::from(!line.bytes.trim_ascii().is_empty());
         hasher.update(&line.bytes);
         size = size.saturating_add(line.bytes.len() as u64);
-        Ok(file.write_all(&line.bytes)?)
+        file.write_all(&line.bytes).map_err(scratch::failed)
     })?;
-    let mut file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-    file.rewind()?;
+    let mut file = file.into_inner().map_err(|error| scratch::failed(error.into_error()))?;
+    file.rewind().map_err(scratch::failed)?;
     let sha256 = hasher.finalize().into();
     Ok(Left { file, sha256, size, ids, lines, removed, has_embeddings: embeds })
 }

@@ -11,8 +11,8 @@ use super::store::StorePurge;
 use super::targets::Targets;
 use crate::alf::agent::Change;
 use crate::alf::export::is_raw;
-use crate::alf::import::{SealedRow, hash_of_ids, kept_document};
-use crate::alf::log::LogEntry;
+use crate::alf::import::{SealedRow, kept_document};
+use crate::alf::log::{LogEntry, in_parts};
 use crate::alf::names::{ATTACHMENTS, PRINCIPALS, tables};
 use crate::error::Result;
 use crate::json::{self, Value};
@@ -147,7 +147,7 @@ impl StorePurge<'_, '_> {
             entries.push(LogEntry::plain(Change::Layer, ATTACHMENTS.name));
         }
         let mut changes = changes.chunks(BATCH);
-        for (part, entries) in (0..).zip(entries.chunks(BATCH)) {
+        for (part, entries) in (0..).zip(in_parts(&entries)) {
             let mut rows = self.agent.log_changes((sequence, part), entries)?.to_vec();
             rows.extend(changes.next().into_iter().flatten().cloned());
             self.agent.rows.write(rows)?;
@@ -163,15 +163,14 @@ impl StorePurge<'_, '_> {
             let Some(entry) = sealed.get(label) else { continue };
             let goes = |id: &str| targets.records.contains_key(id);
             let left = without_lines(sealed.reader(entry)?, goes)?;
-            let mut ids = left.ids;
-            if ids.is_empty() {
+            if left.ids.is_empty() {
                 sealed.remove(label);
                 rows.push(self.agent.rows.remove(tables::SEALED, label.as_str()));
                 continue;
             }
             sealed.put(label, left.file)?;
             let file = sealed.get(label).map(|kept| kept.sha256.clone()).unwrap_or_default();
-            let row = SealedRow { file, ids: hash_of_ids(&mut ids) };
+            let row = SealedRow::of(self.agent, file, &left.ids)?;
             rows.push(self.agent.rows.put(tables::SEALED, label.as_str(), &row, Owner::Store)?);
         }
         sealed.commit(clamped(self.agent.session.now()), &[&self.agent.files()?])?;

@@ -1,14 +1,15 @@
 //! What a purge is asked to do, and the audit record of it, which has nothing of what was purged but ids.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use grainstore::{EpochMs, ErrorKind};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::alf::schema::is_uuid;
+use crate::archive::sync_folder_of;
 use crate::error::{Error, Result};
 use crate::kept::date_text;
 use crate::uuid::version_7;
@@ -126,8 +127,11 @@ impl PurgeOptions {
     }
 }
 
+/// A text of this program. By this name it is read as another one, and not borrowed.
+type Word = &'static str;
+
 /// The audit record of a purge (ALF 3.1.11): ids, places and times, and nothing of what was purged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PurgeReport {
     /// The id of the purge.
@@ -135,9 +139,10 @@ pub struct PurgeReport {
     /// The agent.
     pub agent_id: String,
     /// `record_purge` or `full_agent`.
-    pub scope: &'static str,
+    #[serde(deserialize_with = "scope")]
+    pub scope: Word,
     /// The records that are gone, with those that were changes of them; not said of a whole agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record_ids: Option<Vec<String>>,
     /// The partitions they were in.
     pub partitions_affected: Vec<String>,
@@ -156,24 +161,33 @@ pub struct PurgeReport {
     /// True if nothing was changed.
     pub dry_run: bool,
     /// Records that a hold or a retention keeps.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub records_kept: Vec<String>,
     /// Documents that went with a person, all versions: `principal/<id>`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub documents_removed: Vec<String>,
     /// Documents that a hold or a retention keeps, by layer, and of a list by the id of the item: `principal/<id>`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub documents_kept: Vec<String>,
     /// Other records whose content has that of one that is gone: they are left.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub records_with_copies: Vec<String>,
     /// Layers whose documents have the content of a record that is gone: they are left.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub documents_with_copies: Vec<String>,
     /// Records that are gone, and of which a consent or a rule kept a version from being read: files were not searched
     /// for what it said.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub records_unread: Vec<String>,
+}
+
+/// The scope of a purge of records, and of one of a whole agent.
+const OF_RECORDS: &str = "record_purge";
+pub(super) const OF_AGENT: &str = "full_agent";
+
+fn scope<'d, D: Deserializer<'d>>(from: D) -> Result<&'static str, D::Error> {
+    let scope = String::deserialize(from)?;
+    Ok(if scope == OF_AGENT { OF_AGENT } else { OF_RECORDS })
 }
 
 /// Refuses an audit record that could not be written, before anything is purged.
@@ -204,7 +218,7 @@ impl PurgeReport {
         Ok(Self {
             purge_id,
             agent_id: agent_id.to_owned(),
-            scope: "record_purge",
+            scope: OF_RECORDS,
             record_ids: Some(Vec::new()),
             partitions_affected: Vec::new(),
             reason: options.reason,
@@ -221,6 +235,14 @@ impl PurgeReport {
             documents_with_copies: Vec::new(),
             records_unread: Vec::new(),
         })
+    }
+
+    /// Makes it the record of a purge that has begun before.
+    pub(super) fn goes_on(&mut self, before: &Self) {
+        self.purge_id.clone_from(&before.purge_id);
+        self.requested_at.clone_from(&before.requested_at);
+        self.requested_by.clone_from(&before.requested_by);
+        self.reason = before.reason;
     }
 
     /// Ends the record, and appends it to a file.
@@ -247,16 +269,28 @@ impl PurgeReport {
         }
         if let Some(path) = file.filter(|_| !self.dry_run) {
             grainstore::check_outside(path)?;
-            let mut line = serde_json::to_string(&self)
+            let line = serde_json::to_string(&self)
                 .map_err(|error| Error::new(ErrorKind::Io, error.to_string()))?;
-            line.push('\n');
-            let append = || -> std::io::Result<()> {
-                let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-                file.write_all(line.as_bytes())?;
-                file.sync_all()
-            };
-            append().map_err(|error| Error::from(error).at_path(path))?;
+            append(path, &line).map_err(|error| Error::from(error).at_path(path))?;
         }
         Ok(self)
     }
+}
+
+/// Appends a line to a file. One that a crash broke off ends before it.
+fn append(path: &Path, line: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
+    let is_broken = match file.metadata()? {
+        kind if kind.is_file() && kind.len() > 0 => {
+            let mut last = [0];
+            file.seek(SeekFrom::End(-1))?;
+            file.read_exact(&mut last)?;
+            last != *b"\n"
+        }
+        _ => false,
+    };
+    let begin = if is_broken { "\n" } else { "" };
+    file.write_all(format!("{begin}{line}\n").as_bytes())?;
+    file.sync_all()?;
+    sync_folder_of(path)
 }

@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 
 use grainstore::{ContentAddress, EpochMs, EraseOptions, ErrorKind, Session};
 
+use super::begun::Begun;
 use super::plan::BATCH;
-use super::report::{PurgeOptions, PurgeReport, PurgeScope, check_audit_file};
+use super::report::{OF_AGENT, PurgeOptions, PurgeReport, PurgeScope, check_audit_file};
 use super::targets::{Target, Targets};
 use crate::alf::agent::{self, Agent};
 use crate::alf::export::{adopt_successors, chosen};
@@ -38,29 +39,62 @@ pub fn purge(
     monitor: &Monitor<'_>,
 ) -> Result<PurgeReport> {
     let _writing = agent::exclusive();
-    let agent = chosen(session, options.agent_id.as_deref())?;
+    let agent = match chosen(session, options.agent_id.as_deref()) {
+        Err(error) if error.kind() == ErrorKind::NotFound && *scope == PurgeScope::Agent => {
+            return dismissed(session, options)?.ok_or(error);
+        }
+        agent => agent?,
+    };
     let mut report = PurgeReport::begin(&agent.id, options, session.now())?;
     check_audit_file(options.audit_file.as_deref(), options)?;
+    let begun = Begun::of(session, &agent.id, scope);
+    if let Some(before) = begun.before()?.filter(|_| !options.dry_run) {
+        report.goes_on(&before.report);
+    }
     let reason = options.told(&report.purge_id);
     if !options.dry_run {
         // What agents wrote in the places of records is a record too.
         adopt_successors(&agent)?;
     }
     let mut targets = Targets::of(&agent, scope, monitor)?;
-    let purge = StorePurge { agent: &agent, options, reason, monitor };
+    let purge = StorePurge { agent: &agent, options, reason, monitor, begun };
     purge.check(&mut targets, &mut report)?;
     match scope {
         PurgeScope::Agent => {
-            report.scope = "full_agent";
+            report.scope = OF_AGENT;
             purge.all(&mut targets, &mut report)?;
             report.record_ids = None;
         }
         _ => purge.records(&mut targets, &mut report)?,
     }
-    if !options.dry_run {
-        transfer::purged(session, "alf", report.records_removed)?;
+    match options.dry_run {
+        true => report.finish(session.now(), None),
+        false => told(session, report, options, &purge.begun),
     }
-    report.finish(session.now(), options.audit_file.as_deref())
+}
+
+/// Tells the logs of a purge that is done.
+fn told(
+    session: &Session,
+    report: PurgeReport,
+    options: &PurgeOptions,
+    begun: &Begun<'_>,
+) -> Result<PurgeReport> {
+    transfer::purged(session, "alf", report.records_removed)?;
+    let report = report.finish(session.now(), options.audit_file.as_deref())?;
+    begun.forget()?;
+    Ok(report)
+}
+
+/// Completes the purge of an agent of which nothing but the record was left to do; `None` if there is none.
+fn dismissed(session: &Session, options: &PurgeOptions) -> Result<Option<PurgeReport>> {
+    let Some(begun) = Begun::of_agent(session, options.agent_id.as_deref())? else {
+        return Ok(None);
+    };
+    let Some(before) = begun.before()?.filter(|_| !options.dry_run) else { return Ok(None) };
+    check_audit_file(options.audit_file.as_deref(), options)?;
+    let report = PurgeReport { record_ids: None, ..before.report };
+    told(session, report, options, &begun).map(Some)
 }
 
 pub(super) struct StorePurge<'a, 's> {
@@ -68,6 +102,7 @@ pub(super) struct StorePurge<'a, 's> {
     pub(super) options: &'a PurgeOptions,
     pub(super) reason: String,
     pub(super) monitor: &'a Monitor<'a>,
+    begun: Begun<'s>,
 }
 
 impl StorePurge<'_, '_> {
@@ -135,14 +170,31 @@ impl StorePurge<'_, '_> {
         self.find_copies(&sought, targets, report)?;
         self.check_plan(&plan, report)?;
         if !self.options.dry_run {
+            self.begin(targets, report)?;
             self.remember(targets, &plan)?;
             self.purge_sealed(targets, &plan)?;
             self.purge_files(plan)?;
             self.erase(targets)?;
             let documents: Vec<ContentAddress> = targets.documents.keys().copied().collect();
             self.erase_grains(&documents)?;
+            let forgotten = targets.document_names().into_iter().filter_map(|name| {
+                let (layer, id) = name.split_once('/')?;
+                Some(self.agent.documents.forgotten(layer, Some(id)))
+            });
+            self.agent.rows.write(forgotten.collect())?;
         }
         Ok(())
+    }
+
+    /// Keeps what is about to go, with what the same purge took before it crashed.
+    pub(super) fn begin(&self, targets: &Targets, report: &mut PurgeReport) -> Result<()> {
+        let known = targets.records.iter().filter(|(_, target)| target.is_known);
+        let known = known.map(|(id, _)| id.clone()).collect();
+        let records = match self.begun.before()? {
+            Some(before) => before.join(report, known),
+            None => known,
+        };
+        self.begun.keep(report, records)
     }
 
     /// Erases the grains, and takes them out of the rows and the log.
@@ -162,6 +214,8 @@ impl StorePurge<'_, '_> {
             } else {
                 // It went with the grain; of a record whose grain is lost it is left.
                 rows.push(self.agent.rows.remove(tables::RECORDS, id.as_str()));
+                // That it was purged is remembered, and no hash of what it said.
+                rows.push(self.agent.rows.remove(tables::PAST, id.as_str()));
             }
         }
         rows.chunks(BATCH).try_for_each(|rows| self.agent.rows.write(rows.to_vec()))?;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use grainstore::ContentAddress;
 
+use super::plan::BATCH;
 use super::report::PurgeReport;
 use super::store::{StorePurge, file_of};
 use super::targets::Targets;
@@ -30,6 +31,7 @@ impl StorePurge<'_, '_> {
         if self.options.dry_run {
             return Ok(());
         }
+        self.begin(targets, report)?;
         self.remember_all(targets)?;
         self.erase(targets)?;
         let documents: Vec<ContentAddress> = targets.documents.keys().copied().collect();
@@ -50,12 +52,18 @@ impl StorePurge<'_, '_> {
             })?;
         }
         if !is_part {
+            // That all of it was purged is remembered.
+            rows.each(tables::PAST, |key, _: Value| {
+                changes.push(rows.remove(tables::PAST, key));
+                Ok(())
+            })?;
+            changes.extend(self.agent.documents.all_forgotten()?);
             rows.each_number(tables::LOG, 0, |key, _: Value| {
                 changes.push(rows.remove(tables::LOG, key));
                 Ok(())
             })?;
         }
-        rows.write(changes)?;
+        changes.chunks(BATCH).try_for_each(|changes| rows.write(changes.to_vec()))?;
         match is_part {
             true => Ok(()),
             false => self.agent.dismiss(),

@@ -18,11 +18,10 @@ use crate::error::Result;
 use crate::json::Value;
 use crate::kept::{residue_of, restored};
 
+pub(super) use crate::kept::digest_of;
 pub(super) use links::cross_links;
 pub(super) use map::{AgentPrincipals, grain_type_of};
-pub(super) use parts::{
-    Record, digest_of, joined_record, key_of, status_of, uuid_number, uuid_text,
-};
+pub(super) use parts::{Record, joined_record, key_of, status_of, uuid_number, uuid_text};
 
 /// Returns the fields of the grain of a record. `rest` is the record without what may change, `filled` the same with
 /// defaults for what is missing.

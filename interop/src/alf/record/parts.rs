@@ -1,10 +1,8 @@
 //! A record in its parts: what names it, what of it changes without making it another memory, and the rest.
 
-use sha2::{Digest, Sha256};
-
 use crate::alf::names::CHANGE_OF;
-use crate::json::{self, Map, Value};
-use crate::kept::milliseconds;
+use crate::json::{Map, Value};
+use crate::kept::{digest_of, milliseconds};
 
 /// Members that change without making a record another memory.
 const CHANGING: [&str; 2] = ["status", "embeddings"];
@@ -67,12 +65,6 @@ pub(in super::super) fn key_of(record: &Value) -> Option<(u128, i64)> {
 /// The status in what changes of a record, `active` without one.
 pub(in super::super) fn status_of(changing: &Value) -> &str {
     changing.get("status").and_then(Value::as_str).unwrap_or("active")
-}
-
-/// The hash of the canonical line of a record.
-pub(in super::super) fn digest_of(record: &Value) -> String {
-    let hash = Sha256::digest(json::line(record));
-    data_encoding::HEXLOWER.encode(hash.get(..16).unwrap_or_default())
 }
 
 /// The number that a UUID is.

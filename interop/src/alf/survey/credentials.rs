@@ -4,18 +4,34 @@ use data_encoding::BASE64;
 
 use crate::json::Value;
 
-/// Members that hold secrets in other systems.
-const PLAIN_MEMBERS: [&str; 9] = [
+/// How names of members end that hold secrets, without what is between words.
+const SECRET_NAMES: [&str; 19] = [
     "plaintext",
-    "decrypted_payload",
+    "cleartext",
     "payload",
     "secret",
     "password",
+    "passwd",
     "passphrase",
-    "api_key",
+    "passcode",
     "token",
-    "private_key",
+    "apikey",
+    "privatekey",
+    "accesskey",
+    "secretkey",
+    "signingkey",
+    "authkey",
+    "sshkey",
+    "mnemonic",
+    "credential",
+    "cookie",
 ];
+/// What such a name may have behind it.
+const BEHIND: [&str; 4] = ["value", "text", "plain", "s"];
+/// The member of the standard whose name ends like theirs.
+const CIPHERTEXT: &str = "encrypted_payload";
+/// Bytes of a ciphertext that tell it from text that is readable but for a few bytes.
+const MIN_JUDGED_BYTES: usize = 24;
 /// The algorithms that are known, with the bytes of their nonces and tags.
 const ALGORITHMS: [(&str, usize, usize); 4] = [
     ("xchacha20-poly1305", 24, 16),
@@ -25,9 +41,9 @@ const ALGORITHMS: [(&str, usize, usize); 4] = [
 ];
 
 /// Returns what is in the clear in a credential, or cannot be ciphertext; `None` if nothing is.
-pub(super) fn plain_part(credential: &Value) -> Option<String> {
+pub(in super::super) fn plain_part(credential: &Value) -> Option<String> {
     let text = |name: &str| credential.get(name).and_then(Value::as_str);
-    if let Some(name) = PLAIN_MEMBERS.iter().find(|name| text(name).is_some()) {
+    if let Some(name) = secret_member(credential) {
         return Some(format!("its member {name} holds a secret in the clear"));
     }
     let payload = BASE64.decode(text("encrypted_payload")?.as_bytes()).ok()?;
@@ -47,8 +63,72 @@ pub(super) fn plain_part(credential: &Value) -> Option<String> {
     is_short.then(|| format!("a ciphertext of {algorithm} has at least {tag_bytes} bytes"))
 }
 
-/// Text of some length does not come about by chance.
+/// The first member, at any depth, whose name speaks of a secret and that holds something.
+fn secret_member(value: &Value) -> Option<String> {
+    match value {
+        Value::Object(members) => members.iter().find_map(|(name, value)| {
+            let speaks = name != CIPHERTEXT && is_secret_name(name) && holds(value);
+            if speaks { Some(name.clone()) } else { secret_member(value) }
+        }),
+        Value::Array(items) => items.iter().find_map(secret_member),
+        _ => None,
+    }
+}
+
+fn is_secret_name(name: &str) -> bool {
+    let name: String = name.chars().filter(|char| char.is_alphanumeric()).collect();
+    let name = name.to_lowercase();
+    let ends = |name: &str| SECRET_NAMES.iter().any(|secret| name.ends_with(secret));
+    ends(&name) || BEHIND.iter().any(|behind| name.strip_suffix(behind).is_some_and(ends))
+}
+
+/// Returns `true` for a value that may be a secret, or may have one in it.
+fn holds(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) => false,
+        Value::Number(_) => true,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => items.iter().any(holds),
+        Value::Object(members) => members.values().any(holds),
+    }
+}
+
+/// Text of some length does not come about by chance, nor do bytes of which nearly all are text.
 fn is_readable(bytes: &[u8]) -> bool {
     let is_printable = |char: char| !char.is_control() || matches!(char, '\n' | '\r' | '\t');
-    !bytes.is_empty() && std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(is_printable))
+    let is_text = std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(is_printable));
+    let readable = bytes.iter().filter(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t'));
+    let most = bytes.len().saturating_sub(bytes.len() / 8);
+    !bytes.is_empty() && (is_text || (bytes.len() >= MIN_JUDGED_BYTES && readable.count() >= most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_secrets_are_known_however_they_are_written() {
+        for name in [
+            "password",
+            "apiKey",
+            "api_key",
+            "access-token",
+            "clientSecret",
+            "secret_value",
+            "Passwords",
+            "private_key",
+            "plaintext",
+            "decrypted_payload",
+            "x_token",
+            "SSHKey",
+            "secretText",
+        ] {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in
+            ["x", "token_type", "has_password_hint", "key_id", "label", "tags", "nonce", "kdf"]
+        {
+            assert!(!is_secret_name(name), "{name}");
+        }
+    }
 }

@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::json::Value;
 use crate::monitor::Monitor;
 
+pub(super) use credentials::plain_part;
 pub(super) use entries::checksum;
 pub(super) use layers::{UNLISTED, raw_runtime};
 pub(super) use lines::{LineCheck, filled};

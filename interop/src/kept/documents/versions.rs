@@ -1,13 +1,17 @@
-//! The versions of a document: which is the newest, which can be read, which came before.
+//! The versions of a document: which is the newest, which can be read, which came before, which were erased.
 
 use grainstore::format::Value;
-use grainstore::{ContentAddress, ErrorKind};
+use grainstore::{ContentAddress, ErrorKind, Owner, RowChange};
 
 use super::{Documents, HEADS, Head, KeptDocument, key_of};
 use crate::error::{Error, Result};
 use crate::json;
-use crate::kept::whole_fields;
+use crate::kept::{Past, Standing, digest_of, whole_fields};
 
+/// The table of rows that tell which versions a document had, also when they are erased.
+const PAST: u8 = 241;
+/// The code of a version that is no document.
+const CORRUPT: &str = "ERR_CORRUPT";
 /// Most versions that are walked from a row to the newest.
 const MAX_STEPS: usize = 100_000;
 
@@ -19,9 +23,104 @@ pub(super) struct Found {
     pub(super) kept: Option<KeptDocument>,
 }
 
+/// The key of a document, and the hash of the version that is written.
+pub(super) struct Version {
+    pub(super) key: String,
+    pub(super) digest: String,
+}
+
 impl Documents<'_> {
+    /// The row that leads to a version.
+    pub(super) fn head_row(&self, key: &str, address: &ContentAddress) -> Result<RowChange> {
+        let head = Head { address: address.to_string() };
+        self.rows.put(HEADS, key, &head, Owner::Grain(*address))
+    }
+
+    /// The row that remembers a version, which is about to be stored.
+    pub(super) fn past_row(
+        &self,
+        version: &Version,
+        address: &ContentAddress,
+    ) -> Result<RowChange> {
+        let mut past = Past::read(&self.rows, PAST, &version.key)?.unwrap_or_default();
+        past.add(&version.digest, address);
+        past.change(&self.rows, PAST, &version.key)
+    }
+
+    /// Where a version is that an interrupted write has left, of a document that no row leads to.
+    pub(super) fn left(&self, key: &str) -> Result<Option<Found>> {
+        let Some(past) = Past::read(&self.rows, PAST, key)? else { return Ok(None) };
+        match past.standing(self.session)? {
+            Standing::Left(address) => {
+                let (newest, _) = self.newest_after(address)?;
+                Ok(Some(Found { newest, kept: None }))
+            }
+            Standing::New | Standing::Erased => Ok(None),
+        }
+    }
+
+    /// The change that forgets which versions a document had.
+    pub(crate) fn forgotten(&self, layer: &str, item: Option<&str>) -> RowChange {
+        self.rows.remove(PAST, key_of(layer, item).as_str())
+    }
+
+    /// The changes that forget which versions all documents had.
+    ///
+    /// # Errors
+    /// Those of [`Session::rows`](grainstore::Session::rows).
+    pub(crate) fn all_forgotten(&self) -> Result<Vec<RowChange>> {
+        let mut changes = Vec::new();
+        self.rows.each(PAST, |key, _: Past| {
+            changes.push(self.rows.remove(PAST, key));
+            Ok(())
+        })?;
+        Ok(changes)
+    }
+
+    /// Returns `true` for an item that was here and was erased, whatever it says now, and for a version of a document or an
+    /// item that was.
+    ///
+    /// # Errors
+    /// Those of [`Session::row`](grainstore::Session::row).
+    pub(crate) fn is_erased(
+        &self,
+        layer: &str,
+        item: Option<&str>,
+        value: &json::Value,
+    ) -> Result<bool> {
+        let key = key_of(layer, item);
+        let Some(past) = Past::read(&self.rows, PAST, &key)? else { return Ok(false) };
+        let is_gone = item.is_some()
+            && self.rows.get::<Head>(HEADS, &key)?.is_none()
+            && past.standing(self.session)? == Standing::Erased;
+        Ok(is_gone || past.has_erased(self.session, &digest_of(value))?)
+    }
+
     /// Returns where a document is; `None` if there never was one.
     pub(super) fn find(&self, layer: &str, item: Option<&str>) -> Result<Option<Found>> {
+        self.find_good(layer, item, |_| true)
+    }
+
+    /// Returns the newest version of a document that can be read, and that is good; `None` if there is none, or it was taken
+    /// back.
+    ///
+    /// # Errors
+    /// As [`Documents::read`].
+    pub(crate) fn read_good(
+        &self,
+        layer: &str,
+        item: Option<&str>,
+        is_good: impl Fn(&json::Value) -> bool,
+    ) -> Result<Option<KeptDocument>> {
+        Ok(self.find_good(layer, item, is_good)?.and_then(|found| found.kept))
+    }
+
+    fn find_good(
+        &self,
+        layer: &str,
+        item: Option<&str>,
+        is_good: impl Fn(&json::Value) -> bool,
+    ) -> Result<Option<Found>> {
         let Some(noted) = self.noted(layer, item)? else { return Ok(None) };
         let (newest, is_current) = self.newest_after(noted)?;
         if !is_current {
@@ -30,15 +129,19 @@ impl Documents<'_> {
         let mut address = newest;
         loop {
             match self.version(address) {
-                // What lies beside it was not stored yet.
-                Err(error) if error.kind() == ErrorKind::NotFound && address != noted => {
-                    match self.version_before(&address)? {
-                        Some(older) => address = older,
-                        None => return Err(error),
-                    }
+                Ok(kept) if is_good(&kept.value) => {
+                    return Ok(Some(Found { newest, kept: Some(kept) }));
                 }
+                Ok(_) => {}
+                // What lies beside it was not stored yet.
+                Err(error) if error.kind() == ErrorKind::NotFound && address != noted => {}
+                // Somebody wrote it who knows nothing of documents: the one before it counts.
+                Err(error) if error.code() == CORRUPT => {}
                 Err(error) => return Err(error),
-                Ok(kept) => return Ok(Some(Found { newest, kept: Some(kept) })),
+            }
+            match self.version_before(&address)? {
+                Some(older) => address = older,
+                None => return Ok(Some(Found { newest, kept: None })),
             }
         }
     }

@@ -1,20 +1,20 @@
-//! A batch of records on its way into the store: first versions together, then those that take the place of others, then
-//! what has ended, and at last the rows that tell of it.
+//! A batch of records on its way into the store: rows that name the grains, then first versions together, then those that
+//! take the place of others, then what has ended, and at last the rows that tell of it.
 //!
-//! An interruption leaves grains without rows at worst; the same grains come out of the same source, so that the next run
-//! finds them there.
+//! An interruption leaves grains without the last rows at worst. The first rows name them, so that the next run goes on
+//! from them, whatever it brings, and knows those that were erased in between.
 
 use std::collections::HashMap;
 
 use grainstore::format::{GrainType, Value};
 use grainstore::{
-    ContentAddress, ErrorKind, Grain, Pending, PutOutcome, SameFact, Session, VerificationStatus,
-    format,
+    ContentAddress, ErrorKind, Grain, Pending, PutOutcome, RowChange, SameFact, Session,
+    VerificationStatus, format,
 };
 
 use super::{Run, Writer};
 use crate::error::{Error, Result};
-use crate::migrate::ledger::{Entry, Identity, changes};
+use crate::migrate::ledger::{Entry, Identity, Intent, changes, given_up, intended};
 use crate::migrate::record::{Ending, LeftOut};
 
 /// Records of a batch.
@@ -38,6 +38,10 @@ pub(super) struct Planned {
     pub(super) names_another: bool,
     /// Whether an earlier migration wrote the record.
     pub(super) is_known: bool,
+    /// Whether nothing of the record was here before.
+    pub(super) is_new: bool,
+    /// What a run wrote of it that ended before the rows.
+    pub(super) unfinished: Option<Entry>,
     /// What the ledger is to say of it.
     pub(super) entry: Entry,
 }
@@ -48,8 +52,28 @@ pub(super) struct Step {
     pub(super) grain: Grain,
     /// The grain that it takes the place of.
     pub(super) old: Option<ContentAddress>,
-    pub(super) address: ContentAddress,
-    pub(super) version: String,
+    /// What the ledger is to say, were it the last one.
+    pub(super) entry: Entry,
+}
+
+impl Planned {
+    /// What is about to be written, behind what an unfinished run wrote.
+    fn intent(&self) -> Intent {
+        let steps = self.steps.iter().map(|step| step.entry.clone());
+        Intent {
+            is_new: self.is_new,
+            versions: self.unfinished.iter().cloned().chain(steps).collect(),
+        }
+    }
+
+    /// The rows of a record that came no further: those of an unfinished run, or none.
+    fn stayed(&self) -> Vec<RowChange> {
+        match &self.unfinished {
+            Some(entry) => changes(&self.identity, entry).into(),
+            None if self.steps.is_empty() => Vec::new(),
+            None => vec![given_up(&self.identity, self.is_new)],
+        }
+    }
 }
 
 /// Records that are waiting to be written.
@@ -124,32 +148,15 @@ impl Writer<'_> {
     pub(super) fn flush(&mut self) -> Result<()> {
         let planned = std::mem::take(&mut self.batch).planned;
         let session = self.run.session;
+        let on_their_way = planned.iter().filter(|record| !record.steps.is_empty());
+        session
+            .write_rows(on_their_way.map(|record| intended(&record.identity, &record.intent())))?;
         let mut outcomes: Vec<Outcome> = planned.iter().map(|_| Outcome::default()).collect();
         put_first(session, &planned, &mut outcomes)?;
         put_later(session, &planned, &mut outcomes)?;
         let mut rows = Vec::with_capacity(planned.len().saturating_mul(2));
         for (record, outcome) in planned.iter().zip(&mut outcomes) {
-            let mut entry = record.entry.clone();
-            if outcome.refusal.is_some() {
-                // The next run goes on behind the last version that was taken.
-                let last = outcome.done.checked_sub(1).and_then(|at| record.steps.get(at));
-                let Some(step) = last else { continue };
-                (entry.head, entry.version) = (step.address, step.version.clone());
-                entry.digest = [0; 32];
-            } else if let Some(ending) = &record.ending {
-                match end(self.run, &entry.head, ending) {
-                    Ok(()) => entry.is_ended = true,
-                    // What the ledger says of it stays as it is.
-                    Err(error) if record.steps.is_empty() => {
-                        outcome.refusal = Some(error);
-                        continue;
-                    }
-                    Err(error) => outcome.refusal = Some(error),
-                }
-            } else if record.steps.is_empty() {
-                continue;
-            }
-            rows.extend(changes(&record.identity, &entry));
+            rows.extend(finished(self.run, record, outcome));
         }
         session.write_rows(rows)?;
         for (record, outcome) in planned.iter().zip(outcomes) {
@@ -163,6 +170,31 @@ impl Writer<'_> {
         }
         Ok(())
     }
+}
+
+/// Ends a record that has ended in its source, and returns the rows that tell how far it came.
+fn finished(run: Run<'_>, record: &Planned, outcome: &mut Outcome) -> Vec<RowChange> {
+    let mut entry = record.entry.clone();
+    if outcome.refusal.is_some() {
+        // The next run goes on behind the last version that was taken.
+        let last = outcome.done.checked_sub(1).and_then(|at| record.steps.get(at));
+        let Some(step) = last else { return record.stayed() };
+        entry = Entry { digest: [0; 32], ..step.entry.clone() };
+    } else if let Some(ending) = &record.ending {
+        match end(run, &entry.head, ending) {
+            Ok(()) => entry.is_ended = true,
+            Err(error) => {
+                outcome.refusal = Some(error);
+                // What the ledger says of it stays as it is.
+                if record.steps.is_empty() {
+                    return record.stayed();
+                }
+            }
+        }
+    } else if record.steps.is_empty() {
+        return record.stayed();
+    }
+    changes(&record.identity, &entry).into()
 }
 
 /// Stores the first versions of new records: together, or one by one if one of them is refused.

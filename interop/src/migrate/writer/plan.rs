@@ -27,8 +27,12 @@ struct Start {
     old: Option<ContentAddress>,
     /// Whether an earlier migration wrote the record.
     is_known: bool,
+    /// Whether nothing of the record was here before.
+    is_new: bool,
     /// Whether the version was written before, and says something else now.
     is_rewritten: bool,
+    /// What a run wrote of it that ended before the rows.
+    unfinished: Option<Entry>,
     returned: Option<EpochMs>,
 }
 
@@ -41,7 +45,9 @@ impl Writer<'_> {
             from: 0,
             old: None,
             is_known: false,
+            is_new: true,
             is_rewritten: false,
+            unfinished: None,
             returned: None,
         };
         if !self.seen.is_first(&identity) {
@@ -52,8 +58,15 @@ impl Writer<'_> {
             Known::Erased if !self.run.options.return_erased => {
                 Err(Refusal::Nature("it was erased here"))
             }
-            Known::Erased => self.plan(chain, &Start { returned: Some(self.run.began), ..new }),
-            Known::Here(entry) => self.go_on(chain, identity, &entry),
+            Known::Erased => {
+                let returned = Some(self.run.began);
+                self.plan(chain, &Start { is_new: false, returned, ..new })
+            }
+            Known::Here(entry) => self.go_on(chain, Start { is_new: false, ..new }, &entry),
+            Known::Unfinished(entry) => {
+                let unfinished = Some(entry.clone());
+                self.go_on(chain, Start { is_new: false, unfinished, ..new }, &entry)
+            }
             Known::New => {
                 let old = self.predecessor(&chain)?;
                 self.plan(chain, &Start { old, ..new })
@@ -62,7 +75,7 @@ impl Writer<'_> {
     }
 
     /// Goes on where an earlier migration ended.
-    fn go_on(&mut self, chain: Chain, identity: Identity, entry: &Entry) -> Result<(), Refusal> {
+    fn go_on(&mut self, chain: Chain, start: Start, entry: &Entry) -> Result<(), Refusal> {
         let Some((_, newest)) = chain.versions.last() else { return Ok(()) };
         let last = chain.versions.len().saturating_sub(1);
         let digest = newest.digest();
@@ -74,7 +87,7 @@ impl Writer<'_> {
         let tells_no_more = chain.is_partial && at == Some(last);
         let is_same = is_newest && (entry.digest == digest || tells_no_more);
         let is_rewritten = !is_same && is_newest;
-        let ends_only = is_rewritten && self.ends_only(&chain, newest, &identity, entry)?;
+        let ends_only = is_rewritten && self.ends_only(&chain, newest, &start.identity, entry)?;
         let from = match at {
             _ if is_same || ends_only => chain.versions.len(),
             Some(at) if at < last => at.saturating_add(1),
@@ -85,10 +98,10 @@ impl Writer<'_> {
                 format!("{}: it came in without its earlier versions, which stay behind", chain.id);
             self.report.note(note);
         }
-        let (old, is_known, returned) = (Some(entry.head), true, None);
+        let (old, is_known) = (Some(entry.head), true);
         let ending = chain.ending.clone().filter(|_| !(is_same && entry.is_ended));
         let chain = Chain { ending, ..chain };
-        self.plan(chain, &Start { identity, from, old, is_known, is_rewritten, returned })
+        self.plan(chain, &Start { from, old, is_known, is_rewritten, ..start })
     }
 
     /// The grain of the record that this one follows.
@@ -99,7 +112,7 @@ impl Writer<'_> {
             return Ok(Some(head));
         }
         let known = known(self.run.session, &identity).map_err(Refusal::Run)?;
-        if let Known::Here(entry) = known {
+        if let Known::Here(entry) | Known::Unfinished(entry) = known {
             return Ok(Some(entry.head));
         }
         if !self.seen.has(&identity) {
@@ -121,7 +134,9 @@ impl Writer<'_> {
             if !exists.map_err(|error| Refusal::Run(error.into()))? {
                 fresh = fresh.saturating_add(1);
             }
-            steps.push(Step { grain, old, address, version: version_key(name) });
+            let version = version_key(name);
+            let entry = Entry { head: address, digest: record.digest(), is_ended: false, version };
+            steps.push(Step { grain, old, entry });
             old = Some(address);
         }
         let Some(head) = old else { return Ok(()) };
@@ -138,6 +153,8 @@ impl Writer<'_> {
             ending: chain.ending,
             names_another: self.names_another(newest),
             is_known: start.is_known,
+            is_new: start.is_new,
+            unfinished: start.unfinished.clone(),
             entry: Entry { head, digest, is_ended: false, version },
         };
         match self.pass {

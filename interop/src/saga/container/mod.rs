@@ -9,6 +9,7 @@ mod read;
 mod write;
 
 pub use read::{Container, ContainerVerdict};
+pub(super) use write::whole_container;
 pub use write::{ContainerFile, ContainerReport, write_container};
 
 /// The document.

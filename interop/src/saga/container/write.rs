@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::meta::{ContentHash, HashingReader, Meta};
 use super::{ARTIFACTS, DOCUMENT, EPISODIC, LONG_TERM, META, SIGNATURE};
-use crate::archive::{ArchiveWriter, NewFile};
+use crate::archive::{ArchiveWriter, NewFile, WholeFile};
 use crate::error::{Error, Result};
 use crate::saga::document::Document;
 use crate::saga::sign::{Signer, bad_key};
@@ -59,11 +59,23 @@ pub struct ContainerReport {
 pub fn write_container(
     path: impl AsRef<Path>,
     document: &Document,
-    mut files: Vec<ContainerFile<'_>>,
+    files: Vec<ContainerFile<'_>>,
     at: EpochMs,
     signer: &dyn Signer,
 ) -> Result<ContainerReport> {
-    let path = path.as_ref();
+    let (report, file) = whole_container(path.as_ref(), document, files, at, signer)?;
+    file.place()?;
+    Ok(report)
+}
+
+/// As [`write_container`]; the container has not taken its name yet.
+pub(in crate::saga) fn whole_container(
+    path: &Path,
+    document: &Document,
+    mut files: Vec<ContainerFile<'_>>,
+    at: EpochMs,
+    signer: &dyn Signer,
+) -> Result<(ContainerReport, WholeFile)> {
     if signer.wallet() != &document.wallet()? {
         return Err(bad_key("the key is not that of the document's wallet"));
     }
@@ -116,7 +128,7 @@ impl Writer {
         Ok(())
     }
 
-    fn finish(mut self, at: EpochMs, signer: &dyn Signer) -> Result<ContainerReport> {
+    fn finish(mut self, at: EpochMs, signer: &dyn Signer) -> Result<(ContainerReport, WholeFile)> {
         let checksums = self.report.checksums.clone();
         let meta = Meta { created_at: time::written(at), checksums }.written()?;
         let reader = HashingReader::new(meta.as_bytes(), &mut self.content);
@@ -124,7 +136,6 @@ impl Writer {
         self.report.content_hash = self.content.text();
         let signature = signer.sign(self.report.content_hash.as_bytes())?;
         self.archive.add(SIGNATURE, signature.as_bytes())?;
-        self.archive.finish()?;
-        Ok(self.report)
+        Ok((self.report, self.archive.whole()?))
     }
 }

@@ -19,7 +19,7 @@ use grainstore::{EpochMs, Session};
 use serde_json::{Map, Value, json};
 
 use super::classified::stored_classifications;
-use super::container::write_container;
+use super::container::whole_container;
 use super::document::{Document, VERSION};
 use super::finding::Level;
 use super::freeze;
@@ -93,7 +93,7 @@ pub fn export_document(
 /// memory ([`ExportOptions::grains`]).
 ///
 /// # Errors
-/// Those of [`export_document`], [`write_container`] and [`Session::export`].
+/// Those of [`export_document`], [`write_container`](super::write_container) and [`Session::export`].
 pub fn export_container(
     session: &Session,
     path: impl AsRef<Path>,
@@ -109,9 +109,12 @@ pub fn export_container(
     memory.encrypt(&export, options)?;
     let kept = super::import::open_files(session, export.store.wallet())?;
     let files = files::of(&export, &kept, memory, options)?;
-    let report = write_container(path, &export.document, files, export.now, signer)?;
+    let (report, file) =
+        whole_container(path.as_ref(), &export.document, files, export.now, signer)?;
     export.report.container = Some(report);
+    // No container is out of which the audit log does not tell.
     export.mark(options)?;
+    file.place()?;
     Ok(export.report)
 }
 

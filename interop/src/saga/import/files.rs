@@ -1,12 +1,12 @@
 //! The files of a container: checked against what the document says of them, and stored.
 
+use std::fs::File;
 use std::io;
 
 use grainstore::format::container::{self, SeekSource};
 use grainstore::format::{DecodeOptions, Envelope, OfflineResolver, SignatureVerdict};
 use grainstore::{ErrorKind, Session};
 use serde_json::Value;
-use tempfile::NamedTempFile;
 
 use crate::archive::unread;
 use crate::error::{Error, Result};
@@ -18,6 +18,8 @@ use crate::saga::encrypt::is_encrypted;
 use crate::saga::map::PROFILE;
 use crate::saga::native::{Candidates, Links};
 use crate::saga::wallet::Wallet;
+use crate::scratch;
+use crate::vouch::Consents;
 
 /// Bytes of a line of the events of a container, and memory of its value, at most.
 const MAX_EVENT_BYTES: usize = 4 << 20;
@@ -67,12 +69,21 @@ pub(super) fn check(container: &Container) -> Result<()> {
     Ok(())
 }
 
-/// The grains of the long-term memory, in a file of their own, checked; `None` if it is not one of a Grainstore, or
+/// The grains of a long-term memory.
+pub(super) struct Memory {
+    pub(super) file: File,
+    pub(super) links: Links,
+    /// Whether it takes back a consent that is here, without a signature of who consented.
+    pub(super) withdraws: bool,
+}
+
+/// The grains of the long-term memory, in a file without a name, checked; `None` if it is not one of a Grainstore, or
 /// encrypted.
 ///
 /// # Errors
-/// The codes of OMS section 19 for a damaged one.
-pub(super) fn grains_of(container: &Container) -> Result<Option<(NamedTempFile, Links)>> {
+/// The codes of OMS section 19 for a damaged one; `ERR_SIGNATURE` for one that renews a consent which is here, and is not
+/// signed by who consents.
+pub(super) fn grains_of(session: &Session, container: &Container) -> Result<Option<Memory>> {
     let long_term =
         container.document().get("layers").and_then(|it| at_path(it, "memory.longTerm"));
     let Some(long_term) = long_term.filter(|it| !is_encrypted(it)) else { return Ok(None) };
@@ -82,33 +93,41 @@ pub(super) fn grains_of(container: &Container) -> Result<Option<(NamedTempFile, 
         return Ok(None);
     };
     let at = |error: Error| error.in_entry(LONG_TERM);
-    let mut file = NamedTempFile::new().map_err(|error| at(error.into()))?;
+    let mut file = scratch::file()?;
     io::copy(&mut source, &mut file).map_err(|error| at(unread(error)))?;
-    let again = file.reopen().map_err(|error| at(error.into()))?;
-    let links = check_grains(SeekSource::new(again), container.document()).map_err(at)?;
-    Ok(Some((file, links)))
+    let source = SeekSource::new(file.try_clone().map_err(scratch::failed)?);
+    let (links, consents) = check_grains(session, source, container.document()).map_err(at)?;
+    let withdraws = consents.check(session).map_err(at)?;
+    Ok(Some(Memory { file, links, withdraws }))
 }
 
 /// Checks each grain of a `.mg` file, and the signatures around them, as far as their keys are in them. Returns which
-/// items of the document are grains of it.
+/// items of the document are grains of it, and its consents.
 ///
 /// # Errors
 /// The codes of OMS section 19; `ERR_SIGNATURE`.
-fn check_grains(source: SeekSource<std::fs::File>, document: &Document) -> Result<Links> {
+fn check_grains(
+    session: &Session,
+    source: SeekSource<File>,
+    document: &Document,
+) -> Result<(Links, Consents)> {
     let grains = container::Container::open(source, &DecodeOptions::default())?;
     grains.verify()?;
     let (candidates, mut links) = (Candidates::of(document)?, Links::new());
+    let mut consents = Consents::default();
     for entry in grains.entries()? {
         let entry = entry?;
         candidates.link(entry.grain(), &entry.address(), &mut links)?;
-        let Some(envelope) = entry.envelope().map(<[u8]>::to_vec) else { continue };
-        let verdict = Envelope::parse(envelope)?.verify(&OfflineResolver);
+        let envelope = entry.envelope().map(<[u8]>::to_vec).map(Envelope::parse).transpose()?;
+        consents.add(session, entry.address(), entry.grain(), envelope.as_ref());
+        let Some(envelope) = envelope else { continue };
+        let verdict = envelope.verify(&OfflineResolver);
         if let SignatureVerdict::Invalid(reason) = verdict {
             let message = format!("the signature of a grain is invalid: {reason}");
             return Err(Error::new(ErrorKind::Signature, message));
         }
     }
-    Ok(links)
+    Ok((links, consents))
 }
 
 /// Stores the files that do not come back from the document, and returns how many.

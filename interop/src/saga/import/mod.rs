@@ -28,6 +28,7 @@ use crate::archive::Limits;
 use crate::error::Result;
 use crate::monitor::Monitor;
 use crate::transfer;
+use crate::vouch::outsider;
 
 use consent::Bases;
 pub(super) use consent::{CONSENT_KIND, consent_id, is_withdrawal, last_withdrawal};
@@ -129,7 +130,8 @@ pub fn import_document(
 /// wrote are imported as grains ([`Session::import`]); any other memory is kept as a file.
 ///
 /// # Errors
-/// Those of [`Container::open`] and [`import_document`]; `ERR_INTEGRITY` for a file that is not what the document says.
+/// Those of [`Container::open`] and [`import_document`]; `ERR_INTEGRITY` for a file that is not what the document says;
+/// `ERR_SIGNATURE` for a long-term memory that renews a consent of the store, without the signature of who consents.
 pub fn import_container(
     session: &Session,
     path: impl AsRef<Path>,
@@ -142,22 +144,24 @@ pub fn import_container(
         let document = container.document();
         let checked = check::document(session, document, options)?;
         files::check(&container)?;
-        let memory = files::grains_of(&container)?;
-        let links = memory.as_ref().map(|(_, links)| links.clone()).unwrap_or_default();
+        let memory = files::grains_of(session, &container)?;
+        let links = memory.as_ref().map(|memory| memory.links.clone()).unwrap_or_default();
         let import = Import::plan(session, document, options, checked, &links)?;
         let mut report = import.write(document, options)?;
         let wallet = document.wallet()?;
         report.files = files::store(session, &wallet, &container, memory.is_some())?;
-        if let Some((memory, links)) = memory {
+        if let Some(memory) = memory {
             let how = grainstore::ImportOptions {
                 cancel: options.monitor.cancel.clone(),
                 progress: None,
             };
-            let imported = session.import([memory.path()], &how);
+            // A withdrawal in a file is nobody's word: it hides, and is marked for review.
+            let by = if memory.withdraws { outsider(session) } else { session.clone() };
+            let imported = by.import_opened([(LONG_TERM.to_owned(), memory.file)], &how);
             let imported =
                 imported.map_err(|error| crate::Error::from(error).in_entry(LONG_TERM))?;
             report.grains = Some(imported);
-            AgentStore::new(session, &wallet).link(&links)?;
+            AgentStore::new(session, &wallet).link(&memory.links)?;
         }
         Ok(report)
     };

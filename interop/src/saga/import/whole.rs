@@ -7,9 +7,11 @@ use grainstore::ErrorKind;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::saga::classify::ItemType;
 use crate::saga::document::{Document, at_path};
 use crate::saga::kinds::Layer;
 use crate::saga::map::{Form, Kind, LAYER, MEMBERS, split};
+use crate::saga::redact::removed_id;
 use crate::saga::store::AgentStore;
 
 /// How the texts begin that stand in the place of what was redacted: `[Redacted ...]`, `[redacted]`.
@@ -63,7 +65,8 @@ impl Redaction<'_> {
     }
 
     fn lists(&self, id: &str) -> bool {
-        self.0.contains(&id)
+        // A workflow that was taken out is not named.
+        self.0.contains(&id) || self.0.contains(&removed_id(ItemType::Workflow, id).as_str())
     }
 
     /// Returns `true` if the manifest lists an item, or the part that it is in, and the item lost a member.

@@ -24,6 +24,7 @@ use again::Earlier;
 use run::Redaction;
 pub use survey::ClassifiedItem;
 pub use table::REDACTED_TEXT;
+pub(super) use table::removed_id;
 
 /// What to do about a signature that would be lost.
 const AGAIN_HINT: &str =
@@ -135,7 +136,10 @@ impl Document {
             }
         }
         redaction.unknown_members(self);
-        let Redaction { entries, paths, .. } = redaction;
+        let Redaction { entries, mut paths, .. } = redaction;
+        if self.cut_privacy() {
+            paths.push("privacy".to_owned());
+        }
         self.note_redacted(&paths);
         let is_new = !entries.is_empty() || !paths.is_empty();
         let manifest = Manifest {
@@ -145,6 +149,24 @@ impl Document {
             entries,
         };
         (manifest, is_new)
+    }
+
+    /// Takes out of what a document says of its privacy what nobody knows. Returns `true` if there was any.
+    fn cut_privacy(&mut self) -> bool {
+        let Some(privacy) = self.members_mut().get_mut("privacy") else { return false };
+        let Some(members) = privacy.as_object_mut() else {
+            *privacy = json!({});
+            return true;
+        };
+        let before = members.len();
+        members.retain(|name, value| match name.as_str() {
+            "encryptedLayers" | "redactedFields" => {
+                value.as_array().is_some_and(|list| list.iter().all(Value::is_string))
+            }
+            "encryptionScheme" => value.is_string(),
+            _ => false,
+        });
+        members.len() < before
     }
 
     fn note_redacted(&mut self, paths: &[String]) {

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use super::RedactOptions;
 use super::again::Earlier;
 use super::table::{
-    CLASSIFYING, ItemList, KEPT, KNOWN, LISTS, OBJECTS, OTHERS, PARTS, Part, REDACTED_NAME, replace,
+    CLASSIFYING, ItemList, KEPT, KNOWN, LISTS, OBJECTS, OTHERS, PARTS, Part, REDACTED_NAME,
+    UNKNOWN_NAME, is_formed, removed_id, replace,
 };
 use crate::saga::classify::{Classification, ItemType, TaskClasses, said};
 use crate::saga::document::{Document, at_path, at_path_mut};
@@ -149,6 +150,7 @@ impl<'o> Redaction<'o> {
             match classes.classify(&item, list.item_type, &id, decided) {
                 Classification::Public | Classification::AgentPortable => kept.push(item),
                 class @ Classification::OrgConfidential => {
+                    let id = removed_id(list.item_type, &id);
                     noted.push((id, RedactionAction::Removed, class, Vec::new(), 0));
                 }
                 class @ Classification::OrgInternal => {
@@ -274,10 +276,16 @@ fn redact_item(
     let kept = KEPT.iter().find(|kept| kept.item_type == item_type);
     let kept = kept.map_or(&[][..], |kept| kept.members);
     let is_kept = |name: &str| kept.contains(&name) || CLASSIFYING.contains(&name);
-    let unknown: Vec<_> = members.keys().filter(|name| !is_kept(name)).cloned().collect();
+    let is_known = |name: &str, value: &Value| is_kept(name) && is_formed(name, value);
+    let unknown = members.iter().filter(|(name, value)| !is_known(name, value));
+    let unknown: Vec<String> = unknown.map(|(name, _)| name.clone()).collect();
     for name in unknown {
         members.remove(&name);
-        fields.push(name);
+        // A name that nobody knows could tell what it is of.
+        let told = if is_kept(&name) { name } else { UNKNOWN_NAME.to_owned() };
+        if !fields.contains(&told) {
+            fields.push(told);
+        }
     }
     fields
 }

@@ -1,6 +1,9 @@
 //! What a redaction does with each item, and which of its members stay, as tables.
 
+use data_encoding::HEXLOWER;
+use grainstore::format::parse_datetime;
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::saga::classify::{Classification, ItemType};
 
@@ -9,6 +12,11 @@ use crate::saga::classify::{Classification, ItemType};
 pub const REDACTED_TEXT: &str = "[Redacted \u{2014} org-internal]";
 /// What stands in the place of the name of an organization.
 pub(super) const REDACTED_NAME: &str = "[redacted]";
+
+/// What stands in the place of the names of members that nobody knows.
+pub(super) const UNKNOWN_NAME: &str = "[unknown]";
+/// Bytes of a word.
+const MAX_WORD_BYTES: usize = 64;
 
 /// Where the classified items of a document are, and what is replaced in them.
 pub(super) struct ItemList {
@@ -226,6 +234,48 @@ pub(super) const OTHERS: [(&str, &[&str]); 2] = [
 /// Members of an item that say how it is classified.
 pub(super) const CLASSIFYING: [&str; 4] =
     ["classification", "classifiedBy", "classifiedAt", "policyRule"];
+
+/// The id that a manifest has of an item that was taken out: that of a workflow is its name, which goes with it.
+pub(in crate::saga) fn removed_id(item_type: ItemType, id: &str) -> String {
+    match item_type {
+        ItemType::Workflow => {
+            let hash = HEXLOWER.encode(&Sha256::digest(id));
+            format!("workflow_{}", hash.get(..20).unwrap_or_default())
+        }
+        _ => id.to_owned(),
+    }
+}
+
+/// Returns `true` for a member that stays in a redacted item, and is of the form that it has in one: what is not could be
+/// anything. The rule of a policy is free text, and does not stay.
+pub(super) fn is_formed(name: &str, value: &Value) -> bool {
+    let is_text = value.is_string();
+    match name {
+        "skillTags" | "artifactRefs" => {
+            value.as_array().is_some_and(|list| list.iter().all(Value::is_string))
+        }
+        "learnings" | "steps" => {
+            is_text || value.as_array().is_some_and(|list| list.iter().all(Value::is_string))
+        }
+        "durationSeconds" | "significance" | "maxTokens" | "dimensions" | "vectorCount" => {
+            value.is_number()
+        }
+        "encrypted" => value.is_boolean(),
+        "status" | "outcome" | "type" | "format" | "embeddingModel" | "learnedFrom"
+        | "classification" | "classifiedBy" => value.as_str().is_some_and(is_word),
+        "completedAt" | "timestamp" | "createdAt" | "snapshotAt" | "classifiedAt" => {
+            value.as_str().is_some_and(|text| parse_datetime(text).is_ok())
+        }
+        "policyRule" => false,
+        _ => is_text,
+    }
+}
+
+/// A word has no spaces, and tells little.
+fn is_word(text: &str) -> bool {
+    let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/".contains(&byte);
+    text.len() <= MAX_WORD_BYTES && text.bytes().all(is_of_word)
+}
 
 /// Replaces the members that are there, and were not replaced before. Returns their names.
 pub(super) fn replace(

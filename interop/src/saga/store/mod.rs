@@ -2,9 +2,12 @@
 //!
 //! Knows what items are, and no document.
 //!
-//! - `plan`: writes of many items, checked before the first of them.
+//! - `plan`: writes of many items, checked before the first of them. `past`: what was here, and was erased.
 
+mod past;
 mod plan;
+
+use std::collections::BTreeSet;
 
 use grainstore::format::{Map, Value};
 use grainstore::limits::MAX_ROW_CHANGES;
@@ -30,6 +33,9 @@ const DECISIONS: u8 = 3;
 /// The table of every grain that was stored, by its address, with its kind. Its rows belong to no grain, so that they
 /// are listed whatever hides the grain.
 const GRAINS: u8 = 4;
+/// The table of first versions that are on their way, by the key of the item: a write that is interrupted has grains and
+/// no rows that lead to them.
+const PLANNED: u8 = 6;
 /// Most versions that are walked from a row to the newest.
 const MAX_STEPS: usize = 100_000;
 
@@ -134,7 +140,12 @@ impl<'s> AgentStore<'s> {
 
     /// The newest grain of an item as it is, without what lies beside it.
     fn head(&self, kind: &Kind, id: &str) -> Result<Option<StoredHead>> {
-        let Some(head) = self.rows.get::<Head>(HEADS, &key_of(kind, id))? else { return Ok(None) };
+        let key = key_of(kind, id);
+        let head = match self.rows.get::<Head>(HEADS, &key)? {
+            None => self.unfinished(&key)?,
+            head => head,
+        };
+        let Some(head) = head else { return Ok(None) };
         let mut address = head.address.parse::<ContentAddress>()?;
         for _ in 0..MAX_STEPS {
             let stored = self.session.inspect(&address)?;
@@ -147,6 +158,13 @@ impl<'s> AgentStore<'s> {
             }
         }
         Err(Error::corrupt(format!("the versions of {} have no end", kind.name)))
+    }
+
+    /// What leads to a grain that a write left without its row.
+    fn unfinished(&self, key: &str) -> Result<Option<Head>> {
+        let Some(head) = self.rows.get::<Head>(PLANNED, key)? else { return Ok(None) };
+        let is_there = self.session.exists(&head.address.parse::<ContentAddress>()?)?;
+        Ok(Some(head).filter(|_| is_there))
     }
 
     /// The value of an item.
@@ -173,6 +191,7 @@ impl<'s> AgentStore<'s> {
                 let head = Head::of(&key, address);
                 changes.push(self.rows.put(HEADS, key.as_str(), &head, Owner::Grain(*address))?);
                 changes.push(self.noted(kind, address)?);
+                changes.push(self.past_change(&key, None)?);
             }
         }
         self.rows.write(changes)
@@ -268,6 +287,10 @@ impl<'s> AgentStore<'s> {
             found.push((kind, address.parse::<ContentAddress>()?));
             Ok(())
         })?;
+        // What an interrupted import left is not noted.
+        found.extend(self.past_grains()?);
+        found.sort_by_key(|(_, address)| *address);
+        found.dedup_by_key(|(_, address)| *address);
         Ok(found)
     }
 
@@ -281,7 +304,16 @@ impl<'s> AgentStore<'s> {
         for some in erased.chunks(MAX_ROW_CHANGES) {
             self.rows.write(some.iter().map(remove).collect())?;
         }
-        Ok(())
+        // Of what was on its way nothing is left to go on from.
+        let gone: BTreeSet<String> = erased.iter().map(ContentAddress::to_string).collect();
+        let mut planned = Vec::new();
+        self.rows.each(PLANNED, |_, head: Head| {
+            if gone.contains(&head.address) {
+                planned.push(self.rows.remove(PLANNED, head.key.as_str()));
+            }
+            Ok(())
+        })?;
+        self.rows.write(planned)
     }
 
     /// Every row that leads to a grain which no consent hides.

@@ -8,10 +8,10 @@ use grainstore::{ContentAddress, ErrorKind, Owner, RowChange};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::{AgentStore, HEADS, Head, key_of};
+use super::{AgentStore, HEADS, Head, PLANNED, key_of};
 use crate::error::{Error, Result};
 use crate::json;
-use crate::kept::NewGrain;
+use crate::kept::{NewGrain, digest_of};
 use crate::monitor::Monitor;
 use crate::saga::map::{Kind, Origin, PROFILE, fields_of, item_of};
 
@@ -27,6 +27,8 @@ pub(in crate::saga) struct Plan<'s> {
     bytes: usize,
     /// What items of each layer may have rested on before: [`Plan::knowing`].
     bases: HashMap<String, Vec<String>>,
+    /// What items say, hashed, by the keys of their rows.
+    digests: HashMap<String, String>,
     pub(in crate::saga) counts: Counts,
 }
 
@@ -60,6 +62,7 @@ impl<'s> Plan<'s> {
             replaced: Vec::new(),
             bytes: 0,
             bases: HashMap::new(),
+            digests: HashMap::new(),
             counts: Counts::default(),
         }
     }
@@ -107,12 +110,33 @@ impl<'s> Plan<'s> {
                 return Ok(());
             }
         }
+        self.store.check_past(kind, id, value, origin.layer).map_err(at)?;
         let origin = Origin { basis: origin.basis.or(kept.as_deref()), ..origin };
         let fields = fields_of(kind, id, value, split, origin).map_err(at)?;
-        if old.is_none() {
-            self.check_erased(&fields, origin).map_err(at)?;
-        }
-        self.add_fields(&key_of(kind, id), fields, old, origin.is_secret()).map_err(at)
+        let old = match old {
+            None => {
+                self.check_erased(&fields, origin).map_err(at)?;
+                self.left(kind, id, &fields, origin).map_err(at)?
+            }
+            old => old,
+        };
+        let key = key_of(kind, id);
+        self.add_fields(&key, fields, old, origin.is_secret()).map_err(at)?;
+        self.digests.insert(key, digest_of(value));
+        Ok(())
+    }
+
+    /// The grain that an interrupted import has left of an item, if it is another one now.
+    fn left(
+        &self,
+        kind: &Kind,
+        id: &str,
+        fields: &Map,
+        origin: Origin<'_>,
+    ) -> Result<Option<ContentAddress>> {
+        let Some(left) = self.store.left(kind, id)? else { return Ok(None) };
+        let is_same = made(fields.clone(), origin.is_secret())?.address() == left;
+        Ok((!is_same).then_some(left))
     }
 
     /// Refuses an item that was erased when it rested on something else, or on nothing: it is the same one.
@@ -169,7 +193,7 @@ impl<'s> Plan<'s> {
             None => fields,
         };
         let new = made(fields, is_secret)?;
-        self.bytes = self.bytes.saturating_add(new.size_bytes());
+        self.bytes = self.bytes.saturating_add(new.held_bytes());
         let count = self.created.len().saturating_add(self.replaced.len());
         if self.bytes > MAX_BATCH_BYTES || count >= grainstore::limits::MAX_BATCH {
             return Err(Error::limit("the document has more items than are stored together"));
@@ -202,8 +226,25 @@ impl<'s> Plan<'s> {
         self.created.iter().find(|(_, of)| *of == key).map(|(new, _)| new.address())
     }
 
-    /// Writes what was planned. New grains are stored all or none; then what they replace is superseded, and rows are
-    /// written. If it is interrupted, the same import again does the rest.
+    /// Remembers what is about to be stored, so that what is interrupted then is found.
+    fn remember(&self) -> Result<()> {
+        let created = self.created.iter().map(|(new, key)| (key, new.address()));
+        let replaced = self.replaced.iter().map(|it| (&it.key, it.new.address()));
+        let mut rows = Vec::new();
+        for (key, address) in created.chain(replaced) {
+            if let Some(digest) = self.digests.get(key) {
+                rows.push(self.store.past_change(key, Some((digest, &address)))?);
+            }
+        }
+        for some in in_parts(rows.into_iter()) {
+            self.store.rows.write(some)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what was planned. Rows name the grains first: an erasure of the agent finds them, and whatever is imported
+    /// next goes on from them, if it is interrupted. New grains are stored all or none; then what they replace is
+    /// superseded, and rows that lead to them are written.
     ///
     /// # Errors
     /// Those of [`Session::put_batch`] and [`Session::supersede`].
@@ -220,6 +261,8 @@ impl<'s> Plan<'s> {
                 None => error,
             }
         };
+        self.announce()?;
+        self.remember()?;
         let keys: Vec<_> = self.created.iter().map(|(_, key)| key.clone()).collect();
         session
             .put_batch(self.created.iter().map(|(new, _)| new.offer()))
@@ -230,25 +273,41 @@ impl<'s> Plan<'s> {
         }
         let created = self.created.drain(..).map(|(new, key)| (new, key, true));
         let replaced = self.replaced.drain(..).map(|it| (it.new, it.key, it.moves_row));
-        let (mut heads, mut notes) = (BTreeMap::new(), Vec::new());
+        let (mut heads, mut done) = (BTreeMap::new(), Vec::new());
         for (mut new, key, moves_row) in created.chain(replaced) {
             new.store_spilled(session)?;
             let address = new.address();
-            let kind = key.split('\0').next().unwrap_or_default();
-            notes.push(self.store.noted(kind, &address)?);
+            done.push(self.store.rows.remove(PLANNED, key.as_str()));
             if moves_row {
                 let (head, owner) = (Head::of(&key, &address), Owner::Grain(address));
                 heads.insert(key.clone(), self.store.rows.put(HEADS, key.as_str(), &head, owner)?);
             }
         }
         // Rows last: what they lead to is whole.
-        for some in in_parts(notes.into_iter().chain(heads.into_values())) {
+        for some in in_parts(heads.into_values().chain(done)) {
             self.store.rows.write(some)?;
         }
         if let Some(progress) = monitor.progress {
             progress(of, of);
         }
         Ok(self.counts)
+    }
+}
+
+impl Plan<'_> {
+    /// Notes the grains as the agent's, and which of them are first versions of which item.
+    fn announce(&self) -> Result<()> {
+        let mut rows = Vec::new();
+        for (new, key) in &self.created {
+            let head = Head::of(key, &new.address());
+            rows.push(self.store.rows.put(PLANNED, key.as_str(), &head, Owner::Store)?);
+        }
+        let created = self.created.iter().map(|(new, key)| (new, key));
+        for (new, key) in created.chain(self.replaced.iter().map(|it| (&it.new, &it.key))) {
+            let kind = key.split('\0').next().unwrap_or_default();
+            rows.push(self.store.noted(kind, &new.address())?);
+        }
+        in_parts(rows.into_iter()).into_iter().try_for_each(|some| self.store.rows.write(some))
     }
 }
 

@@ -116,6 +116,20 @@ impl Session {
         self.import_from(opened.collect::<Result<Vec<_>>>()?, how)
     }
 
+    /// Imports like [`Session::import`] from files that are open, each with a name for errors: also from those that have
+    /// none in a directory.
+    ///
+    /// # Errors
+    /// As [`Session::import`].
+    pub fn import_opened(
+        &self,
+        files: impl IntoIterator<Item = (String, File)>,
+        how: &ImportOptions<'_>,
+    ) -> Result<ImportReport> {
+        let opened = files.into_iter().map(|(name, file)| (name, SeekSource::new(file)));
+        self.import_from(opened.collect(), how)
+    }
+
     /// Imports like [`Session::import`] from any seekable sources, each with a name for errors.
     pub(crate) fn import_from<S: ReadAt + Send + 'static>(
         &self,

@@ -381,3 +381,19 @@ fn a_store_whose_rules_refuse_a_person_without_a_basis_takes_the_rest() {
     assert!(report.warnings.iter().any(|it| it.message.contains("ERR_POLICY")), "{report:?}");
     assert!(world.export().0.documents.contains_key("identity.json"));
 }
+
+#[test]
+fn a_version_that_was_of_a_person_and_was_purged_with_them_stays_away() {
+    let world = World::new();
+    let theirs = json!({"namespace": format!("principal_context:{PERSON}")});
+    let before = running(vec![secret(1, theirs)]);
+    world.import_made(&before);
+    world.import_made(&running(vec![record(1, TIME)]));
+    let scope = alf::PurgeScope::User(PERSON.to_owned());
+    alf::purge(&world.session, &scope, &crate::purge::options(), &Monitor::default()).unwrap();
+    let path = before.write(world.dir.path(), "in.alf");
+    assert_eq!(world.import_with(&path, &ImportOptions::default()).records.failed, 1);
+    std::fs::remove_file(path).unwrap();
+    assert_gone(&world);
+    assert_eq!(world.export().0.records[&id(1)]["content"], json!("memory 1"));
+}

@@ -8,7 +8,7 @@ use crate::isolation::reads::READS;
 
 /// What writes and does not read, what asks in another way for what is above, and what tells nothing of
 /// grains.
-const OTHERS: [&str; 48] = [
+const OTHERS: [&str; 49] = [
     "access_request",
     "check_power",
     "has_powers",
@@ -41,6 +41,7 @@ const OTHERS: [&str; 48] = [
     "lift_hold",
     "embed",
     "import",
+    "import_opened",
     "options",
     "store",
     "now",

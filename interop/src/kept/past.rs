@@ -82,11 +82,6 @@ impl Past {
         })
     }
 
-    /// The grains of all versions.
-    pub(crate) fn addresses(&self) -> impl Iterator<Item = Result<ContentAddress>> {
-        self.0.iter().map(|(_, address)| Ok(address.parse()?))
-    }
-
     /// Returns `true` if a version that said this was erased.
     ///
     /// # Errors

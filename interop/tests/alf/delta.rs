@@ -210,6 +210,28 @@ fn months_are_partitions_where_they_are_asked_for() {
     assert!(alf::validate(&path, Limits::default(), &Monitor::default()).unwrap().valid);
 }
 
+#[test]
+fn an_edit_of_a_sealed_record_whose_place_another_took_is_told_once() {
+    let world = World::new();
+    let first = record(2, "2026-02-01T00:00:00Z");
+    let taker = with(record(100, "2026-08-01T00:00:00Z"), json!({"supersedes": id(2)}));
+    world.import_made(&Made::of(vec![("2026-Q1", vec![first.clone()])]));
+    world.export();
+    let later = ("2026-Q3", vec![taker]);
+    world.import_made(&Made::of(vec![("2026-Q1", vec![first.clone()]), later.clone()]));
+    let mut edited = with(first, json!({"content": "edited"}));
+    edited["temporal"]["updated_at"] = json!("2026-08-02T00:00:00Z");
+    let path = Made::of(vec![("2026-Q1", vec![edited]), later]).write(world.dir.path(), "in.alf");
+    for updated in [1, 0, 0] {
+        let report = world.import_with(&path, &ImportOptions::default());
+        assert_eq!((report.records.updated, report.errors), (updated, vec![]));
+    }
+    let (out, _) = world.export();
+    let of = |record: &&serde_json::Value| record["x_change_of"] == json!(id(2));
+    assert_eq!(out.records.values().filter(of).count(), 1);
+    world.verify();
+}
+
 /// What happens to a record: which one, and what.
 #[derive(Debug, Clone)]
 enum Event {

@@ -48,6 +48,8 @@ pub(in super::super) struct Waiting {
     pub(in super::super) vectors: Vec<Embedding>,
     /// The record that it is a change of, with a row that says so.
     pub(in super::super) changed: Option<(String, RecordRow)>,
+    /// True if the row says so also where another record has the place: that of a sealed record tells what is told.
+    pub(in super::super) changes_sealed: bool,
     /// True if it was purged before, and is not any more.
     pub(in super::super) restored: bool,
     /// True if the store never had the record.
@@ -149,7 +151,7 @@ impl Chunk {
             waiting.iter().map(|one| one.grain.address()).collect();
         let mut done = Vec::with_capacity(waiting.len() + rows.len());
         for (mut one, result, lost_place) in store_grains(agent.session, waiting)? {
-            if lost_place {
+            if lost_place && !one.changes_sealed {
                 // It stands beside what it says it is a change of.
                 one.changed = None;
             }

@@ -96,6 +96,11 @@ impl Importer<'_, '_> {
         Ok(Some((target.clone(), RecordRow { changed_by: Some(record.id.clone()), ..row })))
     }
 
+    /// Returns `true` for a record in a partition whose bytes must not change.
+    fn is_sealed(&self, row: &RecordRow) -> bool {
+        labels_of(row.created_ms).iter().any(|label| self.sealed.contains(label))
+    }
+
     /// Takes a record that the store has in another form.
     pub(super) fn take_known(
         &mut self,
@@ -120,7 +125,7 @@ impl Importer<'_, '_> {
             return Ok(());
         }
         let is_ended = |status: &str| matches!(status, "deleted" | "archived");
-        if labels_of(row.created_ms).iter().any(|label| self.sealed.contains(label)) {
+        if self.is_sealed(&row) {
             let stays = was == is || !(is_ended(&is) || is_ended(&was));
             if is_same && stays {
                 return self.update_row(row, &rest, &record, (&was, Change::Updated), at);
@@ -216,6 +221,7 @@ impl Importer<'_, '_> {
         report.unsearchable_embeddings += unused;
         let replaced = made.old.or(made.retired);
         let changed = self.changed_row(&record, replaced.as_ref())?;
+        let changes_sealed = changed.as_ref().is_some_and(|(_, row)| self.is_sealed(row));
         self.chunk.add(Waiting {
             record,
             change,
@@ -228,6 +234,7 @@ impl Importer<'_, '_> {
             retired: made.retired,
             vectors,
             changed,
+            changes_sealed,
             restored: made.restored,
             is_new: self.is_new(),
             at: at.place.to_string(),
@@ -317,7 +324,7 @@ impl Importer<'_, '_> {
     /// record of its own says it.
     pub(super) fn set_superseded(&mut self, id: &str, report: &mut ImportReport) -> Result<()> {
         let Some(row) = self.agent.row(id)? else { return Ok(()) };
-        if !labels_of(row.created_ms).iter().any(|label| self.sealed.contains(label)) {
+        if !self.is_sealed(&row) {
             return self.set_status(id, "superseded", report);
         }
         let mut record = self.agent.record(&row)?;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use grainstore::prelude::*;
-use grainstore::{Clock, EpochMs};
+use grainstore::{Clock, EpochMs, EraseOptions};
 use grainstore_interop::archive::Limits;
 use grainstore_interop::saga::{
     Container, Document, ExportOptions, ExportType, ImportOptions, Signer, erase_agent,
-    export_container, import_container, stored_document,
+    export_container, import_container, import_document, stored_document,
 };
 use serde_json::json;
 
@@ -121,4 +121,26 @@ fn an_erasure_of_the_agent_finds_what_a_cut_off_import_wrote() {
         assert_eq!(session.store().stats().unwrap().grains, 0, "{copy:?}");
         assert_eq!(session.store().verify(true).unwrap().problems, []);
     }
+}
+
+#[test]
+fn an_item_that_a_cut_off_import_wrote_and_that_was_erased_stays_erased() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, camera) = watched(&dir);
+    let copies = camera.during(|| take(&session, &said("tea", "2026-03-20T09:00:00Z")));
+    let second = said("coffee", "2026-03-20T09:30:00Z");
+    let mut erased = 0;
+    for copy in copies {
+        let session = Camera::open(&copy, NOW.get());
+        let found = session.query(&Query::default(), &PageOptions::first(1000)).unwrap().results;
+        let task = found.iter().find(|one| {
+            serde_json::to_string(&one.grain.fields()).unwrap().contains("tea was bought")
+        });
+        let Some(task) = task else { continue };
+        session.erase(&task.content_address, "a test", &EraseOptions::new()).unwrap();
+        let refused = import_document(&session, &second, &ImportOptions::default());
+        assert_eq!(refused.unwrap_err().code(), "ERR_ERASED", "{copy:?}");
+        erased += 1;
+    }
+    assert!(erased >= 2);
 }

@@ -295,7 +295,8 @@ impl<'s> Plan<'s> {
 }
 
 impl Plan<'_> {
-    /// Notes the grains as the agent's, and which of them are first versions of which item.
+    /// Notes the grains as the agent's, which of them are first versions of which item, and what each says, so that what
+    /// is erased before its row is written stays erased too.
     fn announce(&self) -> Result<()> {
         let mut rows = Vec::new();
         for (new, key) in &self.created {
@@ -306,6 +307,9 @@ impl Plan<'_> {
         for (new, key) in created.chain(self.replaced.iter().map(|it| (&it.new, &it.key))) {
             let kind = key.split('\0').next().unwrap_or_default();
             rows.push(self.store.noted(kind, &new.address())?);
+            if let Some(digest) = self.digests.get(key) {
+                rows.push(self.store.past_change(key, Some((digest, &new.address())))?);
+            }
         }
         in_parts(rows.into_iter()).into_iter().try_for_each(|some| self.store.rows.write(some))
     }

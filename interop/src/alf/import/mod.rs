@@ -1,14 +1,16 @@
 //! Import (ALF 6.2): the whole archive is checked before anything is written; then documents, files and records are.
 //!
 //! `report`: what came of it. `layers`: documents and files, `documents`: how they are kept. `records`: the lines.
-//! `deferred`: those that wait for later ones. `known`: new records, changed ones. `chunk`: records that are written
-//! together, `grains`: their grains. `asked`: whether a record may end by its status. `follow`: what the store itself did to records since. `sealed`: partitions whose
-//! bytes must not change. `withheld`: what was purged, and stays out, `erased`: what was erased.
+//! `deferred`: those that wait for later ones. `known`: new records, changed ones, `ended`: those that end without a line.
+//! `asked`: whether a record may end by its status. `chunk`: records that are written together, `grains`: their grains.
+//! `follow`: what the store itself did to records since. `sealed`: partitions whose bytes must not change. `withheld`:
+//! what was purged, and stays out, `erased`: what was erased.
 
 mod asked;
 mod chunk;
 mod deferred;
 mod documents;
+mod ended;
 mod erased;
 mod follow;
 mod grains;

@@ -95,6 +95,11 @@ impl Past {
         }
         Ok(false)
     }
+
+    /// The grains of all versions.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = Result<ContentAddress>> {
+        self.0.iter().map(|(_, address)| Ok(address.parse()?))
+    }
 }
 
 /// The hash of what a version says, whatever the order of its members.

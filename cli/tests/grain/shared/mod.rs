@@ -26,6 +26,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("restore-view", "needs no store"),
     ("frames", "needs no store"),
     ("rpc", "relays by itself: tests of rpc"),
+    ("mcp", "relays by itself: tests of mcp"),
     ("help", "needs no store"),
     ("doctor", "tells of the process, so that both tell other things: its own test"),
 ];

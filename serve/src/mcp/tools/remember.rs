@@ -141,17 +141,25 @@ fn grain(given: &Remember, setting: &Setting, replaces: bool) -> Result<Value> {
         // As ADD in CAL keeps it. A grain that replaces another gets its justification from the store.
         set("context", Some(json!({ "reason": reason })));
     }
-    let usual = [
-        ("namespace", setting.namespace.as_deref().map(Value::from)),
-        ("user_id", setting.user_id.as_deref().map(Value::from)),
-        ("created_at", Some(Value::from(now_ms()?))),
-    ];
-    for (name, value) in usual {
-        if let Some(value) = value {
-            grain.entry(name).or_insert(value);
+    let session = [("namespace", &setting.namespace), ("user_id", &setting.user_id)];
+    for (name, value) in session {
+        if let (Some(value), false) = (value, names_somebody(grain.get(name))) {
+            grain.insert(name.to_owned(), Value::from(value.as_str()));
         }
     }
+    let now = Value::from(now_ms()?);
+    grain.entry("created_at").or_insert(now);
     Ok(Value::Object(grain))
+}
+
+/// Whether a grain names its namespace or its user. One that is null or empty would be everybody's.
+fn names_somebody(given: Option<&Value>) -> bool {
+    match given {
+        None | Some(Value::Null) => false,
+        Some(Value::String(text)) => !text.is_empty(),
+        // The store refuses it.
+        Some(_) => true,
+    }
 }
 
 /// What is said, without what goes with it: a fact, an event, or a grain as it was given.

@@ -1,6 +1,7 @@
 //! The tools: a table of what they are called, what they take and answer, and what runs them; one file each.
 
 mod cal;
+mod first;
 mod forget;
 mod history;
 mod recall;

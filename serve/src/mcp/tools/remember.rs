@@ -6,6 +6,7 @@ use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::first::First;
 use super::recall::no_answer;
 use crate::mcp::answer::Answer;
 use crate::mcp::arguments::{End, Moment, address, read, wrong};
@@ -74,6 +75,7 @@ struct Remember {
 
 pub(super) fn run(setting: &Setting, arguments: JsonObject, store: &Calls<'_>) -> Result<Answer> {
     let given: Remember = read(arguments)?;
+    let first = (given.replaces.as_deref() == Some(LATEST)).then(|| First::begin(store));
     let old =
         given.replaces.as_deref().map(|old| replaced(&given, old, store)).transpose()?.flatten();
     let grain = grain(&given, setting, old.is_some())?;
@@ -91,9 +93,13 @@ pub(super) fn run(setting: &Setting, arguments: JsonObject, store: &Calls<'_>) -
         }
     };
     let address = stored.get("address").and_then(Value::as_str).ok_or_else(no_answer)?;
+    let duplicate = stored.get("duplicate").and_then(Value::as_bool).unwrap_or_default();
+    if let (Some(first), None, false) = (first, &old, duplicate) {
+        first.check(address, &grain, store)?;
+    }
     let mut answer = json!({
         "address": address,
-        "duplicate": stored.get("duplicate").and_then(Value::as_bool).unwrap_or_default(),
+        "duplicate": duplicate,
         "superseded": old.map(Value::from).or_else(|| stored.get("superseded").cloned()),
     });
     if let (Some(warnings), Value::Object(answer)) = (stored.get("warnings"), &mut answer) {

@@ -1,8 +1,7 @@
 //! Several sessions that write at the same time.
 
 use std::path::Path;
-use std::sync::{Barrier, Mutex};
-use std::thread;
+use std::sync::Mutex;
 
 use grainstore::cal::CancelHandle;
 use grainstore::{OpenOptions, SessionOptions};
@@ -10,7 +9,7 @@ use grainstore_rpc::{Client, ClientOptions, Result};
 use grainstore_serve::{McpOptions, Operations};
 use serde_json::{Value, json};
 
-use crate::kit::{Conversation, PLAIN, code, options};
+use crate::kit::{Conversation, PLAIN, code};
 
 /// A store in which another session writes just before, or just after, the first put of this one.
 struct Interrupted {
@@ -90,32 +89,13 @@ fn a_fact_that_comes_first_stays() {
 }
 
 #[test]
-fn of_several_first_facts_at_once_one_is_current() {
+fn a_fact_that_comes_second_is_taken_back_also_where_the_first_was_replaced_since() {
     let dir = tempfile::tempdir().unwrap();
-    let together = Barrier::new(4);
-    for _ in 0..3 {
-        let stored = thread::scope(|scope| {
-            let sessions = ["tea", "coffee", "water", "juice"].map(|object| {
-                let (together, dir) = (&together, dir.path());
-                scope.spawn(move || {
-                    let mut client = Conversation::with(options(dir));
-                    client.initialize(PLAIN);
-                    client.done("search", json!({}));
-                    together.wait();
-                    let result = client.call("remember", fact(object));
-                    together.wait();
-                    let is_stored = result["isError"] == false;
-                    assert!(is_stored || code(&result) == "ERR_CONFLICT", "{result}");
-                    (is_stored, current(&mut client))
-                })
-            });
-            sessions.map(|session| session.join().unwrap())
-        });
-        assert!(stored.iter().any(|(is_stored, _)| *is_stored), "{stored:?}");
-        assert!(stored.iter().all(|(_, current)| current.len() == 1), "{stored:?}");
-        let mut client = Conversation::with(options(dir.path()));
-        client.initialize(PLAIN);
-        let last = client.done("search", json!({}))["rows"][0]["address"].clone();
-        client.done("forget", json!({ "address": last, "reason": "another round" }));
-    }
+    let mut changed = other("coffee");
+    changed["grain"]["confidence"] = json!(0.9);
+    changed["same_fact"] = json!("supersede");
+    let mut client = interrupted(dir.path(), Some(other("coffee")), Some(changed));
+    client.initialize(PLAIN);
+    assert_eq!(code(&client.call("remember", fact("tea"))), "ERR_CONFLICT");
+    assert_eq!(current(&mut client), ["coffee"]);
 }

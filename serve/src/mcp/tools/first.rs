@@ -36,21 +36,34 @@ impl First {
         }
         let log = store.call("audit", &json!({ "after": after, "limit": MOST }))?;
         let entries = log.get("entries").and_then(Value::as_array);
-        let written = entries
-            .map(Vec::as_slice)
-            .unwrap_or_default()
-            .iter()
-            .filter(|entry| entry.get("decision").and_then(Value::as_str) == Some("done"));
-        let subjects = written
-            .filter_map(|entry| entry.get("subjects").and_then(Value::as_array))
-            .flatten()
-            .filter_map(Value::as_str);
-        let mut earlier = subjects.take_while(|subject| *subject != address);
-        match earlier.find(|subject| others.iter().any(|other| other == subject)) {
+        let earlier = earlier(address, entries.map(Vec::as_slice).unwrap_or_default());
+        match others.iter().find(|other| earlier.contains(&other.as_str())) {
             Some(other) => Err(take_back(address, other, store)),
             None => Ok(()),
         }
     }
+}
+
+/// The grains that were written before this one, and those that replaced them since.
+fn earlier<'e>(address: &str, entries: &'e [Value]) -> Vec<&'e str> {
+    let mut earlier = Vec::new();
+    let mut is_later = false;
+    for entry in entries {
+        let text = |name: &str| entry.get(name).and_then(Value::as_str);
+        let subjects = entry.get("subjects").and_then(Value::as_array);
+        let subjects = subjects.map(Vec::as_slice).unwrap_or_default();
+        let subjects: Vec<_> = subjects.iter().filter_map(Value::as_str).collect();
+        if text("decision") != Some("done") {
+            continue;
+        }
+        is_later |= subjects.contains(&address);
+        let replaces = text("operation") == Some("supersede")
+            && subjects.iter().any(|subject| earlier.contains(subject));
+        if !is_later || replaces {
+            earlier.extend(subjects);
+        }
+    }
+    earlier
 }
 
 /// The other current facts of the same subject, relation and namespace that the session sees.

@@ -36,7 +36,7 @@ fn each_tool_says_what_it_takes_answers_and_does() {
         [
             ("recall", true, false, true),
             ("search", true, false, true),
-            ("remember", false, false, true),
+            ("remember", false, false, false),
             ("history", true, false, true),
             ("forget", false, true, true),
             ("cal", false, false, false),

@@ -232,7 +232,8 @@ impl Reader {
             return Err(ErrorData::invalid_params("params is an object".to_owned(), None));
         }
         let meta = params.and_then(|params| params.get("_meta"));
-        let names_version = meta.is_some_and(|meta| meta.get(VERSION_KEY).is_some());
+        let names_version =
+            meta.and_then(|meta| meta.get(VERSION_KEY)).is_some_and(Value::is_string);
         if method == "initialize" {
             self.initialized = true;
         } else if !self.initialized && !names_version && method != "ping" {

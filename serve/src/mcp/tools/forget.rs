@@ -192,9 +192,9 @@ fn said(grain: &Value) -> String {
     first.chain(rest).collect::<Vec<_>>().join(" ")
 }
 
-/// A text on one line between quotes, in as many bytes: without signs that are not seen, quotes and runs of spaces,
+/// A text on one line, for between quotes, in as many bytes: without signs that are not seen, quotes and runs of spaces,
 /// and with the number of bytes that are left out.
-fn plain(text: &str, bytes: usize) -> String {
+pub(in crate::mcp) fn plain(text: &str, bytes: usize) -> String {
     let seen = text.chars().filter(|sign| !is_unseen(*sign));
     let seen: String = seen.map(|sign| if sign == '"' { '\'' } else { sign }).collect();
     let words = seen.split(|sign: char| sign.is_whitespace() || sign.is_control());

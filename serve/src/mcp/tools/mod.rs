@@ -19,7 +19,7 @@ use super::connection::Setting;
 use super::failure::Result;
 use crate::memory::Calls;
 
-pub(super) use forget::forget;
+pub(super) use forget::{forget, plain};
 pub(super) use recall::{Recall, recall};
 
 /// One tool.

@@ -1,6 +1,6 @@
 //! The Model Context Protocol: both of its eras on one connection (docs/mcp.md).
 //!
-//! - `wire`: lines in and out. `server`: the requests of the protocol. `connection`: what its calls share.
+//! - `wire`: lines in and out. `unanswered`: how many requests are read. `server`: the requests of the protocol. `connection`: what its calls share.
 //! - `tools`: the table of tools, one file each. `confirm`: asking the person. `answer`, `rows`: results of bounded
 //!   size. `arguments`: what arguments share. `failure`: what is refused.
 //! - `resources`, `prompts`: grains by their address, and what a person may start with.
@@ -15,6 +15,7 @@ mod resources;
 mod rows;
 mod server;
 mod tools;
+mod unanswered;
 mod wire;
 
 use std::io::{Read, Write};

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::answer::uri;
 use super::arguments::address;
 use super::failure::Failure;
-use super::rows;
+use super::tools::plain;
 use crate::memory::{Calls, Memory};
 
 /// Grains of a page of the list.
@@ -55,7 +55,7 @@ fn resource(found: &Value) -> Option<Resource> {
         .filter_map(|name| grain.get(name)?.as_str());
     let said = said.collect::<Vec<_>>().join(" ");
     let kind = grain.get("type").and_then(Value::as_str).unwrap_or("grain");
-    let title = rows::cut(&format!("{kind}: {said}"), MAX_TITLE_BYTES);
+    let title = plain(&format!("{kind}: {said}"), MAX_TITLE_BYTES);
     let name = address.get(..12).unwrap_or(address);
     Some(Resource::new(uri(address), name).with_title(title).with_mime_type(JSON))
 }

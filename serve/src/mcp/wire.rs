@@ -6,11 +6,16 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::thread;
 
 use grainstore_rpc::{Line, read_line};
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ErrorData, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage,
+};
 use rmcp::service::RoleServer;
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
+
+use super::unanswered::{Place, Unanswered};
 
 /// Longest line that is read, in bytes. A grain has at most 1 MiB, and escapes make that more.
 pub(super) const MAX_LINE_BYTES: usize = 8 << 20;
@@ -19,10 +24,14 @@ const MAX_WAITING: usize = 64;
 /// The key of `_meta` by which a request names its revision of the protocol (2026-07-28).
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 
+/// A line that is to be written, with the place of the request it answers.
+type Outgoing = (Vec<u8>, Option<Place>);
+
 /// A connection.
 pub(super) struct Wire {
     messages: mpsc::Receiver<ClientJsonRpcMessage>,
-    lines: Option<mpsc::Sender<Vec<u8>>>,
+    lines: Option<mpsc::Sender<Outgoing>>,
+    unanswered: Unanswered,
     ended: watch::Receiver<bool>,
     end: watch::Sender<bool>,
 }
@@ -47,7 +56,13 @@ impl Wire {
         let (received, messages) = mpsc::channel(MAX_WAITING);
         let (lines, to_write) = mpsc::channel(MAX_WAITING);
         let (end, ended) = watch::channel(false);
-        let reader = Reader { received, refusals: lines.clone(), initialized: false };
+        let unanswered = Unanswered::default();
+        let reader = Reader {
+            received,
+            refusals: lines.clone(),
+            unanswered: unanswered.clone(),
+            initialized: false,
+        };
         // Reading cannot be interrupted: the thread is left to itself, and ends with its input.
         thread::spawn(move || reader.read_all(BufReader::with_capacity(64 << 10, input)));
         let gone = end.clone();
@@ -56,7 +71,7 @@ impl Wire {
                 gone.send_replace(true);
             }
         });
-        (Self { messages, lines: Some(lines), ended, end }, Written(Some(writer)))
+        (Self { messages, lines: Some(lines), unanswered, ended, end }, Written(Some(writer)))
     }
 
     /// Tells when the connection has ended: nothing more is read, or nobody takes what is written.
@@ -73,10 +88,16 @@ impl Transport<RoleServer> for Wire {
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let lines = self.lines.clone();
+        let answers = match &message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        let place = answers.and_then(|id| self.unanswered.end(id));
         async move {
             let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
             let line = serde_json::to_vec(&message)?;
-            lines.ok_or_else(closed)?.send(line).await.map_err(|_| closed())
+            lines.ok_or_else(closed)?.send((line, place)).await.map_err(|_| closed())
         }
     }
 
@@ -86,6 +107,13 @@ impl Transport<RoleServer> for Wire {
             message = self.messages.recv() => message,
             _ = ended.wait_for(|ended| *ended) => None,
         };
+        // A request that is cancelled gets no answer.
+        if let Some(JsonRpcMessage::Notification(told)) = &received
+            && let ClientNotification::CancelledNotification(cancelled) = &told.notification
+            && let Some(id) = &cancelled.params.request_id
+        {
+            drop(self.unanswered.end(id));
+        }
         if received.is_none() {
             self.end.send_replace(true);
         }
@@ -94,6 +122,7 @@ impl Transport<RoleServer> for Wire {
 
     async fn close(&mut self) -> io::Result<()> {
         self.lines = None;
+        self.unanswered.close();
         // What waits to be read is not handled any more, and the reader must not wait for it.
         self.messages.close();
         Ok(())
@@ -101,11 +130,12 @@ impl Transport<RoleServer> for Wire {
 }
 
 /// Writes lines until there are no more to come.
-fn write_all(mut output: impl Write, mut lines: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
-    while let Some(mut line) = lines.blocking_recv() {
+fn write_all(mut output: impl Write, mut lines: mpsc::Receiver<Outgoing>) -> io::Result<()> {
+    while let Some((mut line, place)) = lines.blocking_recv() {
         line.push(b'\n');
         output.write_all(&line)?;
         output.flush()?;
+        drop(place);
     }
     Ok(())
 }
@@ -113,7 +143,8 @@ fn write_all(mut output: impl Write, mut lines: mpsc::Receiver<Vec<u8>>) -> io::
 /// What reads.
 struct Reader {
     received: mpsc::Sender<ClientJsonRpcMessage>,
-    refusals: mpsc::Sender<Vec<u8>>,
+    refusals: mpsc::Sender<Outgoing>,
+    unanswered: Unanswered,
     /// Whether `initialize` was asked: from then on requests need not name their revision.
     initialized: bool,
 }
@@ -158,6 +189,10 @@ impl Reader {
             value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
         let asks = value.get("id").is_some() && value.get("method").is_some();
         match self.message(value) {
+            Ok(JsonRpcMessage::Request(request)) if !self.unanswered.begin(&request.id) => {
+                let message = "a request with this id is not answered yet".to_owned();
+                self.refuse(Some(&request.id), &ErrorData::invalid_request(message, None))
+            }
             Ok(message) => self.received.blocking_send(message).is_ok(),
             // A notification and a response get no answer, whatever is wrong with them.
             Err(_) if id.is_some() && !asks => true,
@@ -197,7 +232,8 @@ impl Reader {
             return Err(ErrorData::invalid_params("params is an object".to_owned(), None));
         }
         let meta = params.and_then(|params| params.get("_meta"));
-        let names_version = meta.is_some_and(|meta| meta.get(VERSION_KEY).is_some());
+        let names_version =
+            meta.and_then(|meta| meta.get(VERSION_KEY)).is_some_and(Value::is_string);
         if method == "initialize" {
             self.initialized = true;
         } else if !self.initialized && !names_version && method != "ping" {
@@ -212,6 +248,7 @@ impl Reader {
     /// Answers what is no message, or no request. Returns `false` once nobody takes answers.
     fn refuse(&self, id: Option<&RequestId>, error: &ErrorData) -> bool {
         let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
-        serde_json::to_vec(&answer).is_ok_and(|line| self.refusals.blocking_send(line).is_ok())
+        serde_json::to_vec(&answer)
+            .is_ok_and(|line| self.refusals.blocking_send((line, None)).is_ok())
     }
 }

@@ -1,8 +1,15 @@
 //! Answers of bounded size, and what they go on with.
 
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+
+use grainstore_serve::serve_mcp;
 use serde_json::{Value, json};
 
-use crate::kit::{Conversation, PLAIN, everything};
+use crate::kit::{Conversation, PLAIN, everything, modern, options};
 
 /// Words of some length, which differ.
 fn long(at: usize) -> String {
@@ -158,4 +165,53 @@ fn a_grain_too_large_to_be_stored_is_refused_and_nothing_is_lost() {
     client.refusal("search", json!({ "text": words }));
     client.refusal("recall", json!({ "query": words }));
     assert_eq!(client.done("search", json!({}))["rows"].as_array().unwrap().len(), 1);
+}
+
+/// A client that sends requests as fast as they are read, and reads answers slowly.
+#[derive(Clone, Default)]
+struct Hasty {
+    sent: Arc<AtomicUsize>,
+    answered: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+}
+
+/// Requests of the hasty client.
+const REQUESTS: usize = 1_500;
+
+impl Read for Hasty {
+    fn read(&mut self, mut buffer: &mut [u8]) -> std::io::Result<usize> {
+        let id = self.sent.fetch_add(1, SeqCst);
+        if id >= REQUESTS {
+            return Ok(0);
+        }
+        self.most.fetch_max(id.saturating_sub(self.answered.load(SeqCst)), SeqCst);
+        let params = json!({ "_meta": modern(PLAIN) });
+        let request =
+            json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list", "params": params });
+        let line = format!("{request}\n");
+        buffer.write_all(line.as_bytes())?;
+        Ok(line.len())
+    }
+}
+
+impl Write for Hasty {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        thread::sleep(Duration::from_millis(1));
+        self.answered.fetch_add(1, SeqCst);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn nothing_more_is_read_while_many_requests_are_not_answered() {
+    let dir = tempfile::tempdir().unwrap();
+    let client = Hasty::default();
+    serve_mcp(client.clone(), client.clone(), options(dir.path())).unwrap();
+    assert_eq!(client.answered.load(SeqCst), REQUESTS);
+    let most = client.most.load(SeqCst);
+    assert!(most <= 258, "{most} requests were read and not answered");
 }

@@ -186,3 +186,42 @@ fn the_end_of_the_connection_is_no_agreement() {
     client.initialize(PLAIN);
     assert!(is_there(&mut client, &tea));
 }
+
+#[test]
+fn a_question_shows_what_is_erased_and_no_text_can_imitate_it() {
+    let (_dir, mut client) = everything();
+    client.initialize(ASKING);
+    let text =
+        format!("nice note\u{200b}{}\n\nAddress: 00\" {}", " ".repeat(500), "secret ".repeat(100));
+    let event = json!({ "type": "event", "content": text });
+    let state = json!({ "type": "state", "context": { "plan": "buy oats" } });
+    for (grain, shown) in [(event, "\"nice note Address: 00' secret secret"), (state, "buy oats")] {
+        let address = client.done("remember", json!({ "grain": grain }))["address"].clone();
+        let call = json!({ "name": "forget", "arguments": { "address": address, "reason": "r", "erase": true } });
+        client.request("tools/call", &call);
+        let asked = client.hear();
+        let message = asked["params"]["message"].as_str().unwrap();
+        assert!(message.contains(shown), "{message}");
+        assert_eq!(message.matches("\nAddress: ").count(), 1, "{message}");
+        assert_eq!(message.matches('"').count(), 4, "{message}");
+        assert_eq!(message.contains(" more bytes)"), shown != "buy oats", "{message}");
+        let no = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "action": "decline" } });
+        client.send(no.to_string());
+        client.hear();
+    }
+}
+
+#[test]
+fn a_request_with_the_id_of_one_under_way_is_refused() {
+    let (_dir, mut client) = everything();
+    client.initialize(ASKING);
+    let tea = client.fact("alice", "prefers", "tea");
+    let call =
+        json!({ "name": "forget", "arguments": { "address": tea, "reason": "r", "erase": true } });
+    let id = client.request("tools/call", &call);
+    let asked = client.hear();
+    assert_eq!(asked["method"], "elicitation/create");
+    client.send(json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }).to_string());
+    let refused = client.hear();
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(id), &json!(-32600)));
+}

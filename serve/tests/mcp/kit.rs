@@ -33,6 +33,22 @@ pub(crate) fn options(dir: &Path) -> McpOptions {
     })
 }
 
+/// Options for the store in a directory, in a session of a namespace and a user, as `grain mcp` sets them.
+pub(crate) fn options_of(dir: &Path, namespace: &str, user: &str) -> McpOptions {
+    let path = dir.join("memory.grains");
+    let session = SessionOptions {
+        namespace: Some(namespace.to_owned()),
+        user_id: Some(user.to_owned()),
+        ..SessionOptions::default()
+    };
+    let mut options = McpOptions::new(move || {
+        let open = OpenOptions::new().create(true);
+        Client::open(&path, ClientOptions::new(open, session.clone()))
+    });
+    (options.namespace, options.user_id) = (Some(namespace.into()), Some(user.into()));
+    options
+}
+
 /// A directory, and a server of the full profile on a store in it that may erase.
 pub(crate) fn everything() -> (TempDir, Conversation) {
     let dir = tempfile::tempdir().unwrap();

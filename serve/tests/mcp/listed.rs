@@ -36,7 +36,7 @@ fn each_tool_says_what_it_takes_answers_and_does() {
         [
             ("recall", true, false, true),
             ("search", true, false, true),
-            ("remember", false, false, true),
+            ("remember", false, false, false),
             ("history", true, false, true),
             ("forget", false, true, true),
             ("cal", false, false, false),
@@ -147,5 +147,24 @@ fn a_briefing_has_what_is_known_for_the_task() {
     assert!(keep["messages"][0]["content"]["text"].as_str().unwrap().contains("remember"));
     for asked in [json!({ "name": "briefing" }), json!({ "name": "nope" }), json!({})] {
         assert_eq!(client.ask("prompts/get", asked.clone())["error"]["code"], -32602, "{asked}");
+    }
+}
+
+#[test]
+fn titles_of_grains_are_one_line_of_seen_signs() {
+    let (_dir, mut client) = everything();
+    client.initialize(PLAIN);
+    client.done("remember", json!({ "text": "one\ntwo\u{1b}[31m\u{202e}three\u{200b}" }));
+    let listed = client.ask("resources/list", json!({}));
+    assert_eq!(listed["result"]["resources"][0]["title"], "event: one two [31mthree");
+}
+
+#[test]
+fn a_revision_that_is_no_text_is_not_named() {
+    let (_dir, mut client) = everything();
+    for version in [json!(null), json!(20260728)] {
+        let meta = json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": version } });
+        let refused = client.ask("tools/list", meta);
+        assert_eq!(refused["error"]["code"], -32602, "{version}");
     }
 }

@@ -16,3 +16,5 @@ mod life;
 mod listed;
 #[cfg(test)]
 mod memories;
+#[cfg(test)]
+mod races;

@@ -1,8 +1,9 @@
 //! Remembering, recalling, searching, looking back.
 
+use grainstore_serve::Profile;
 use serde_json::{Value, json};
 
-use crate::kit::{Conversation, PLAIN, everything, options};
+use crate::kit::{Conversation, PLAIN, everything, options, options_of};
 
 #[test]
 fn what_is_remembered_is_recalled_as_sml_and_found_with_its_address() {
@@ -104,6 +105,48 @@ fn a_fact_has_its_time_its_tags_and_its_owner() {
         let found = client.done("search", json!({ "valid_at": at }));
         assert_eq!(found["rows"].as_array().unwrap().len(), rows, "{at}");
     }
+}
+
+#[test]
+fn a_session_of_a_user_stores_nothing_for_everybody() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut given = options_of(dir.path(), "work", "ann");
+    given.profile = Profile::Full;
+    let mut client = Conversation::with(given);
+    client.initialize(PLAIN);
+    for nobody in [
+        json!({ "user_id": null }),
+        json!({ "user_id": "" }),
+        json!({ "user_id": null, "namespace": "" }),
+    ] {
+        let mut grain = nobody;
+        grain["type"] = json!("event");
+        grain["content"] = json!(format!("for whom? {grain}"));
+        let stored = client.done("remember", json!({ "grain": grain }))["address"].clone();
+        let found = client.done("search", json!({ "text": "whom" }))["rows"].clone();
+        let row = found.as_array().unwrap().iter().find(|row| row["address"] == stored).unwrap();
+        let of = (&row["grain"]["user_id"], &row["grain"]["namespace"]);
+        assert_eq!(of, (&json!("ann"), &json!("work")), "{grain}");
+    }
+    let event = json!({ "text": "in no namespace", "namespace": "" });
+    client.done("remember", event);
+    let found = client.done("search", json!({ "text": "namespace" }))["rows"][0]["grain"].clone();
+    assert_eq!((&found["user_id"], &found["namespace"]), (&json!("ann"), &json!("work")));
+    for of in ["bob", " ", "\u{200b}"] {
+        let grain = json!({ "type": "event", "content": "x", "user_id": of });
+        assert_eq!(client.refusal("remember", json!({ "grain": grain })), "ERR_ACCESS", "{of:?}");
+    }
+    for value in [json!([]), json!(1), json!({})] {
+        let grain = json!({ "type": "event", "content": "x", "user_id": value });
+        client.refusal("remember", json!({ "grain": grain }));
+    }
+    for name in ["user", "ns"] {
+        let mut grain = json!({ "type": "event", "content": "by its short key" });
+        grain[name] = json!("");
+        assert_eq!(client.refusal("remember", json!({ "grain": grain })), "ERR_SCHEMA", "{name}");
+    }
+    let add = "ADD belief SET subject = \"x\" SET relation = \"y\" SET object = \"z\" SET user_id = \"\" REASON \"r\"";
+    assert_eq!(client.refusal("cal", json!({ "query": add })), "CAL-E017");
 }
 
 #[test]

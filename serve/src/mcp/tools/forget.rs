@@ -10,7 +10,6 @@ use crate::mcp::arguments::{address, read, wrong};
 use crate::mcp::confirm::{Asked, Person};
 use crate::mcp::connection::Connection;
 use crate::mcp::failure::{Failure, Kind, Result};
-use crate::mcp::rows;
 use crate::memory::Calls;
 
 pub(super) const DESCRIPTION: &str = "Take one grain out of use for good (retract it); its history stays. \
@@ -19,6 +18,11 @@ To change a fact use remember with replaces instead.";
 
 /// Longest text of a grain in the question to the person, in bytes.
 const MAX_SHOWN_BYTES: usize = 400;
+
+/// Fields that are shown first, without their names.
+const FIRST: &[&str] = &["subject", "relation", "object", "content"];
+/// Fields that are not shown: what a grain is, not what it says.
+const ASIDE: &[&str] = &["type", "created_at", "namespace", "user_id", "confidence", "author_did"];
 
 pub(super) fn input() -> Value {
     json!({ "type": "object", "properties": {
@@ -136,19 +140,13 @@ fn question(given: &Forget, store: &Calls<'_>) -> Result<(String, Value)> {
         return Err(Failure::of(text("code").into(), text("message"), hint.to_owned()));
     }
     let grain = stored.get("grain").unwrap_or(&Value::Null);
-    let said = ["subject", "relation", "object", "content"].iter().filter_map(|name| {
-        match grain.get(name)? {
-            Value::String(text) => Some(text.clone()),
-            other => Some(other.to_string()),
-        }
-    });
-    let said = plain(&said.collect::<Vec<_>>().join(" "), MAX_SHOWN_BYTES);
     let kind = grain.get("type").and_then(Value::as_str).unwrap_or("grain");
     let question = format!(
-        "Erase this {} for good? It cannot be brought back.\n\n{said}\n\nAddress: {}\nReason given: {}",
+        "Erase this {} for good? It cannot be brought back.\n\nAddress: {}\nReason given: \"{}\"\nIts text, as stored: \"{}\"",
         plain(kind, 40),
         given.address,
-        plain(&given.reason, MAX_SHOWN_BYTES)
+        plain(&given.reason, MAX_SHOWN_BYTES),
+        plain(&said(grain), MAX_SHOWN_BYTES),
     );
     Ok((question, counts(&tried)))
 }
@@ -178,12 +176,42 @@ fn told(address: &str, outcome: &str, detail: Value) -> Answer {
     Answer::of(answer)
 }
 
-/// A text on one line, without what moves a cursor or turns a line round, in as many bytes.
-fn plain(text: &str, bytes: usize) -> String {
-    let steers = |sign: char| {
-        sign.is_control()
-            || matches!(sign, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+/// What a grain says: a fact or a content first, then its other fields by their names.
+fn said(grain: &Value) -> String {
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     };
-    let text: String = text.chars().map(|sign| if steers(sign) { ' ' } else { sign }).collect();
-    rows::cut(&text, bytes)
+    let first = FIRST.iter().filter_map(|name| grain.get(name).map(text));
+    let rest = grain
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| !FIRST.contains(&name.as_str()) && !ASIDE.contains(&name.as_str()));
+    let rest = rest.map(|(name, value)| format!("{name}: {}", text(value)));
+    first.chain(rest).collect::<Vec<_>>().join(" ")
+}
+
+/// A text on one line, for between quotes, in as many bytes: without signs that are not seen, quotes and runs of spaces,
+/// and with the number of bytes that are left out.
+pub(in crate::mcp) fn plain(text: &str, bytes: usize) -> String {
+    let seen = text.chars().filter(|sign| !is_unseen(*sign));
+    let seen: String = seen.map(|sign| if sign == '"' { '\'' } else { sign }).collect();
+    let words = seen.split(|sign: char| sign.is_whitespace() || sign.is_control());
+    let text = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    let mut end = text.len().min(bytes);
+    while !text.is_char_boundary(end) {
+        end = end.saturating_sub(1);
+    }
+    let left = text.len().saturating_sub(end);
+    let shown = text.get(..end).unwrap_or_default();
+    if left == 0 { text } else { format!("{shown} ... ({left} more bytes)") }
+}
+
+/// Signs that take no place or turn a line round.
+fn is_unseen(sign: char) -> bool {
+    matches!(sign, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}')
 }

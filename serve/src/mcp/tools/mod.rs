@@ -1,6 +1,7 @@
 //! The tools: a table of what they are called, what they take and answer, and what runs them; one file each.
 
 mod cal;
+mod first;
 mod forget;
 mod history;
 mod recall;
@@ -18,7 +19,7 @@ use super::connection::Setting;
 use super::failure::Result;
 use crate::memory::Calls;
 
-pub(super) use forget::forget;
+pub(super) use forget::{forget, plain};
 pub(super) use recall::{Recall, recall};
 
 /// One tool.
@@ -40,8 +41,8 @@ pub(super) struct Entry {
 enum Kind {
     /// Nothing.
     Reads,
-    /// It adds, and takes nothing away.
-    Adds { idempotent: bool },
+    /// It adds, and takes nothing away. Called again it may add again.
+    Adds,
     /// It ends something.
     Ends,
 }
@@ -82,7 +83,7 @@ const TOOLS: &[Entry] = &[
         description: remember::DESCRIPTION,
         input: remember::input,
         output: remember::output,
-        kind: Kind::Adds { idempotent: true },
+        kind: Kind::Adds,
         full_only: false,
         run: Run::Store(remember::run),
     },
@@ -112,7 +113,7 @@ const TOOLS: &[Entry] = &[
         description: cal::DESCRIPTION,
         input: cal::input,
         output: cal::output,
-        kind: Kind::Adds { idempotent: false },
+        kind: Kind::Adds,
         full_only: true,
         run: Run::Store(cal::run),
     },
@@ -128,7 +129,7 @@ impl Entry {
     pub(super) fn tool(&self) -> Tool {
         let (reads, ends, idempotent) = match self.kind {
             Kind::Reads => (true, false, true),
-            Kind::Adds { idempotent } => (false, false, idempotent),
+            Kind::Adds => (false, false, false),
             Kind::Ends => (false, true, true),
         };
         let hints = ToolAnnotations::new().open_world(false);

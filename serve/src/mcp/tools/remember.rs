@@ -6,6 +6,7 @@ use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::first::First;
 use super::recall::no_answer;
 use crate::mcp::answer::Answer;
 use crate::mcp::arguments::{End, Moment, address, read, wrong};
@@ -74,6 +75,7 @@ struct Remember {
 
 pub(super) fn run(setting: &Setting, arguments: JsonObject, store: &Calls<'_>) -> Result<Answer> {
     let given: Remember = read(arguments)?;
+    let first = (given.replaces.as_deref() == Some(LATEST)).then(|| First::begin(store));
     let old =
         given.replaces.as_deref().map(|old| replaced(&given, old, store)).transpose()?.flatten();
     let grain = grain(&given, setting, old.is_some())?;
@@ -91,9 +93,13 @@ pub(super) fn run(setting: &Setting, arguments: JsonObject, store: &Calls<'_>) -
         }
     };
     let address = stored.get("address").and_then(Value::as_str).ok_or_else(no_answer)?;
+    let duplicate = stored.get("duplicate").and_then(Value::as_bool).unwrap_or_default();
+    if let (Some(first), None, false) = (first, &old, duplicate) {
+        first.check(address, &grain, store)?;
+    }
     let mut answer = json!({
         "address": address,
-        "duplicate": stored.get("duplicate").and_then(Value::as_bool).unwrap_or_default(),
+        "duplicate": duplicate,
         "superseded": old.map(Value::from).or_else(|| stored.get("superseded").cloned()),
     });
     if let (Some(warnings), Value::Object(answer)) = (stored.get("warnings"), &mut answer) {
@@ -141,17 +147,25 @@ fn grain(given: &Remember, setting: &Setting, replaces: bool) -> Result<Value> {
         // As ADD in CAL keeps it. A grain that replaces another gets its justification from the store.
         set("context", Some(json!({ "reason": reason })));
     }
-    let usual = [
-        ("namespace", setting.namespace.as_deref().map(Value::from)),
-        ("user_id", setting.user_id.as_deref().map(Value::from)),
-        ("created_at", Some(Value::from(now_ms()?))),
-    ];
-    for (name, value) in usual {
-        if let Some(value) = value {
-            grain.entry(name).or_insert(value);
+    let session = [("namespace", &setting.namespace), ("user_id", &setting.user_id)];
+    for (name, value) in session {
+        if let (Some(value), false) = (value, names_somebody(grain.get(name))) {
+            grain.insert(name.to_owned(), Value::from(value.as_str()));
         }
     }
+    let now = Value::from(now_ms()?);
+    grain.entry("created_at").or_insert(now);
     Ok(Value::Object(grain))
+}
+
+/// Whether a grain names its namespace or its user. One that is null or empty would be everybody's.
+fn names_somebody(given: Option<&Value>) -> bool {
+    match given {
+        None | Some(Value::Null) => false,
+        Some(Value::String(text)) => !text.is_empty(),
+        // The store refuses it.
+        Some(_) => true,
+    }
 }
 
 /// What is said, without what goes with it: a fact, an event, or a grain as it was given.

@@ -1,6 +1,7 @@
 //! The exact counter, and how far the estimate is from it.
 
 #![expect(
+    clippy::indexing_slicing,
     clippy::unwrap_used,
     reason = "helpers of tests, which the allowance for tests does not reach"
 )]

@@ -196,9 +196,16 @@ fn an_encrypted_store_is_joined_with_its_key_alone() {
     assert_eq!(refusal(&Client::open(plain_dir.path(), with(7)).unwrap_err()).0, "ERR_KEY");
 }
 
-/// An owner without the key of the store is found out: its answer is not that of the key.
+/// An owner without the key of the store is found out: it has no answer, or one that is not that of the key.
 #[test]
 fn a_socket_that_has_not_the_key_is_refused() {
+    let proof = json!({ "challenge": "00".repeat(32), "answer": "00".repeat(32) });
+    for proof in [proof, Value::Null] {
+        refuses_without_key(proof);
+    }
+}
+
+fn refuses_without_key(proof: Value) {
     let dir = tempfile::tempdir().unwrap();
     let with = || options(OpenOptions::new().key(MasterKey::new([7; 32])));
     let _owner = Client::open(dir.path(), ClientOptions { exclusive: true, ..with() }).unwrap();
@@ -207,7 +214,6 @@ fn a_socket_that_has_not_the_key_is_refused() {
         let (mut stream, _) = listener.accept().unwrap();
         let mut line = String::new();
         BufReader::new(&stream).read_line(&mut line).unwrap();
-        let proof = json!({ "challenge": "00".repeat(32), "answer": "00".repeat(32) });
         writeln!(stream, "{}", json!({ "joined": { "connection": 1, "proof": proof } })).unwrap();
         rest(&mut stream)
     });
@@ -395,6 +401,25 @@ fn requests_of_one_client_run_at_once() {
         .collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     assert_eq!(relay.call::<Value>("stats", &json!({})).unwrap()["grains"], 160);
+}
+
+#[test]
+fn an_owner_closes_though_nobody_reads_an_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let owner = Client::open(dir.path(), plain()).unwrap();
+    let long = "x".repeat(60_000);
+    let grains: Vec<Value> =
+        (0..80).map(|number| event(&format!("{number} {long}"))["grain"].clone()).collect();
+    owner.call::<Value>("put_batch", &json!({ "grains": grains })).unwrap();
+    let mut stream = greeted(dir.path(), &greeting(env!("CARGO_PKG_VERSION"), &json!({})));
+    let params = json!({ "where": { "type": "event" }, "limit": 80 });
+    let line = json!({ "jsonrpc": "2.0", "id": 1, "method": "query", "params": params });
+    writeln!(stream, "{line}").unwrap();
+    let mut waited_for = 0;
+    owner.close_telling(&mut |left| waited_for = left).unwrap();
+    assert_eq!(waited_for, 1, "it waits, and not for ever");
+    let relay = Client::open(dir.path(), plain()).unwrap();
+    assert_eq!(relay.call::<Value>("stats", &json!({})).unwrap()["grains"], 80);
 }
 
 #[test]

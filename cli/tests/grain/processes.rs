@@ -186,8 +186,20 @@ fn an_owner_that_does_not_answer_is_busy_by_its_number() {
     assert!(told.contains(&format!("process {}", owner.child.id())), "{busy}");
     let answer = relay.ask("get", &json!({ "address": old })).unwrap();
     assert_eq!(code(&answer), "ERR_BUSY", "{answer}");
+    // What it may have got is done once it goes on.
     owner.signal("CONT");
     relay.result("get", &json!({ "address": old }));
+    owner.signal("STOP");
+    let answer = relay.ask("put", &event("may be there")).unwrap();
+    assert_eq!(code(&answer), "ERR_IN_DOUBT", "{answer}");
+    owner.signal("CONT");
+    // A socket that is gone is no sign of life either.
+    relay.result("get", &json!({ "address": old }));
+    owner.signal("STOP");
+    std::fs::remove_file(place.path().join(STORE).join("socket")).unwrap();
+    let answer = relay.ask("get", &json!({ "address": old })).unwrap();
+    assert_eq!(code(&answer), "ERR_BUSY", "{answer}");
+    owner.signal("CONT");
 }
 
 #[test]
@@ -212,6 +224,34 @@ fn a_relay_that_is_killed_amid_a_request_leaves_the_owner_whole() {
     let grains = owner.result("stats", &json!({}))["grains"].as_u64().unwrap();
     assert_eq!(grains % 2_000, 4, "batches are whole or not there: {grains}");
     assert_eq!(owner.result("verify", &json!({ "full": true }))["ok"], true);
+}
+
+#[test]
+fn a_file_that_has_no_name_for_the_owner_is_refused() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = Place::empty();
+    let odd = place.path().join(std::ffi::OsStr::from_bytes(b"\xff"));
+    std::fs::create_dir(&odd).unwrap();
+    let (mut owner, _) = Process::open(&place, &json!({}));
+    owner.result("put", &event("hello"));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_grain"))
+        .arg("rpc")
+        .current_dir(&odd)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let store = place.path().join(STORE);
+    for request in [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "open", "params": { "path": store } }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "export", "params": { "path": "out.mg" } }),
+    ] {
+        writeln!(child.stdin.as_mut().unwrap(), "{request}").unwrap();
+    }
+    let told = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    let last: Value = serde_json::from_str(told.lines().nth(1).unwrap()).unwrap();
+    assert_eq!(code(&last), "ERR_SCHEMA", "{told}");
+    assert!(!place.path().join("out.mg").exists() && !odd.join("out.mg").exists());
 }
 
 #[test]

@@ -32,10 +32,7 @@ pub fn read_line(
     buffer: &mut Vec<u8>,
     limit: usize,
 ) -> io::Result<Line> {
-    buffer.clear();
-    let room = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    let read = (&mut *reader).take(room).read_until(b'\n', buffer)?;
-    if read == 0 {
+    if fill(reader, buffer, limit)? == 0 {
         return Ok(Line::End);
     }
     if buffer.last() == Some(&b'\n') {
@@ -52,14 +49,23 @@ pub(crate) fn read_whole_line(
     buffer: &mut Vec<u8>,
     limit: usize,
 ) -> io::Result<Line> {
-    buffer.clear();
-    let room = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    (&mut *reader).take(room).read_until(b'\n', buffer)?;
+    fill(reader, buffer, limit)?;
     match buffer.pop() {
         Some(b'\n') => Ok(Line::Read),
         Some(_) if buffer.len() >= limit => Ok(Line::TooLong),
         _ => Ok(Line::End),
     }
+}
+
+/// Clears `buffer` and reads up to a newline, with it, or one byte beyond the limit.
+fn fill(
+    reader: &mut (impl BufRead + ?Sized),
+    buffer: &mut Vec<u8>,
+    limit: usize,
+) -> io::Result<usize> {
+    buffer.clear();
+    let room = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    (&mut *reader).take(room).read_until(b'\n', buffer)
 }
 
 /// Discards the rest of a line.

@@ -204,6 +204,29 @@ impl Error {
         }
     }
 
+    /// `ERR_EMBEDDER`: what an [`Embedder`](crate::embed::Embedder) of a host answers that cannot embed.
+    ///
+    /// ```
+    /// # use grainstore::Error;
+    /// assert_eq!(Error::embedder("the model is not loaded").code(), "ERR_EMBEDDER");
+    /// ```
+    #[must_use]
+    pub fn embedder(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Embedder, message)
+    }
+
+    /// `ERR_TIMEOUT`: what an [`Embedder`](crate::embed::Embedder) of a host answers that gave up waiting. Searches
+    /// do not ask it for a while then.
+    ///
+    /// ```
+    /// # use grainstore::Error;
+    /// assert_eq!(Error::timeout("no answer within 10 s").code(), "ERR_TIMEOUT");
+    /// ```
+    #[must_use]
+    pub fn timeout(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Timeout, message)
+    }
+
     /// Stored bytes are damaged: `ERR_INTEGRITY`.
     pub(crate) fn integrity(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Format(format::ErrorKind::Integrity), message)

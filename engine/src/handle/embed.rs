@@ -1,11 +1,79 @@
-//! Vectors of stored grains: giving them, and listing them as embedding references (OMS 7.2).
+//! Vectors of stored grains: giving them, listing them as embedding references (OMS 7.2), and what makes them.
+
+use std::sync::Arc;
 
 use grainstore_format::ContentAddress;
 
 use crate::base::error::{Result, catch_storage_panic};
+use crate::handle::opening::waker;
 use crate::handle::session::Session;
-use crate::search::embed::{Embedding, EmbeddingRef, check_count, refs};
+use crate::handle::store::Store;
+use crate::search::embed::{Embedder, Embedding, EmbeddingRef, Metric, check_count, refs};
 use crate::write::writer::WriteRequest;
+
+impl Store {
+    /// Gives a store that is open an [embedder](crate::embed::Embedder), as
+    /// [`OpenOptions::embedder`](crate::OpenOptions::embedder) gives one that is opened: for a host that has one only
+    /// later, or for a while. The grains that are stored are embedded too.
+    ///
+    /// ```
+    /// use grainstore::embed::{Embedder, Metric, Vector};
+    /// use grainstore::prelude::*;
+    /// use std::{sync::Arc, time::Duration};
+    ///
+    /// struct Lengths; // a real one asks a model
+    ///
+    /// impl Embedder for Lengths {
+    ///     fn model(&self) -> &str { "lengths" }
+    ///     fn dimension(&self) -> usize { 2 }
+    ///     fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>> {
+    ///         texts.iter().map(|text| Ok(Vector::new(vec![1.0, text.len() as f32])?)).collect()
+    ///     }
+    /// }
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+    /// # let session = store.session(SessionOptions::default());
+    /// session.put(BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?)?;
+    /// store.attach_embedder(Arc::new(Lengths), Metric::Cosine)?;
+    /// assert!(store.wait_for_vectors(Duration::from_secs(10))?);
+    /// assert_eq!(store.stats()?.serving_model.as_deref(), Some("lengths"));
+    ///
+    /// assert!(store.attach_embedder(Arc::new(Lengths), Metric::Cosine).is_err_and(|e| e.code() == "ERR_CONFLICT"));
+    /// assert!(store.detach_embedder()? && !store.detach_embedder()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `ERR_CONFLICT` if it has an embedder; `ERR_DIMENSION` if the model is stored with vectors of another length or
+    /// metric; `ERR_SCHEMA` for an impossible name or dimension; `ERR_READ_ONLY`; `ERR_IO`, also once it is closed.
+    pub fn attach_embedder(&self, embedder: Arc<dyn Embedder>, metric: Metric) -> Result<()> {
+        let wake = waker(self.inner().writer_requests());
+        self.run_exclusive(move |writer| {
+            let at = (&*writer.view, &writer.presence.shared);
+            let follower = writer.retrieval.attach((embedder, metric), wake, at)?;
+            follower.notify(&writer.view);
+            writer.followers.push(follower);
+            Ok(())
+        })
+    }
+
+    /// Takes the embedder away that the store was opened with or was [given](Store::attach_embedder). The vectors
+    /// that it has made stay, and text searches use them again once it has an embedder of that model. Waits for an
+    /// answer that the embedder is about to give. Returns `false` if there was none.
+    ///
+    /// # Errors
+    /// `ERR_READ_ONLY`; `ERR_IO` once the store is closed.
+    pub fn detach_embedder(&self) -> Result<bool> {
+        let ended = self.run_exclusive(|writer| {
+            let Some(worker) = writer.retrieval.detach() else { return Ok(None) };
+            let place = writer.followers.iter().position(|follower| follower.runs(&worker));
+            Ok(place.map(|place| writer.followers.remove(place)))
+        })?;
+        // Its thread ends here: writes do not wait for it.
+        Ok(ended.is_some())
+    }
+}
 
 impl Session {
     /// Gives a stored grain vectors, in place of those it has in the same spaces. Vectors are stored beside

@@ -178,8 +178,8 @@ impl StoreInner {
     }
 
     /// The store's embedder.
-    pub(crate) fn keeping(&self) -> Option<&EmbeddingWorker> {
-        self.retrieval.embedder.as_deref()
+    pub(crate) fn keeping(&self) -> Option<Arc<EmbeddingWorker>> {
+        self.retrieval.embedder()
     }
 
     /// The embedder of the model that the store is moved away from.
@@ -191,13 +191,13 @@ impl StoreInner {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn meaning(&self, view: &View) -> Result<Option<&EmbeddingWorker>> {
-        if self.retrieval.embedder.is_none() {
+    pub(crate) fn meaning(&self, view: &View) -> Result<Option<Arc<EmbeddingWorker>>> {
+        let mut all = self.retrieval.embedders().peekable();
+        if all.peek().is_none() {
             return Ok(None);
         }
         let serving = view.serving_space()?;
-        let mut all = self.retrieval.embedders();
-        Ok(all.find(|keeping| serving == Some(keeping.space())).map(|keeping| &**keeping))
+        Ok(all.find(|keeping| serving == Some(keeping.space())))
     }
 
     /// The vector index.
@@ -294,6 +294,11 @@ impl StoreInner {
         let requests = self.requests().clone().ok_or_else(writer_stopped)?;
         self.backlog.reserve(request.bytes())?;
         requests.send(request).map_err(|_| writer_stopped())
+    }
+
+    /// The channel to the writer thread.
+    pub(super) fn writer_requests(&self) -> &WriterRequests {
+        &self.requests
     }
 
     fn requests(&self) -> MutexGuard<'_, Option<SyncSender<Request>>> {

@@ -373,7 +373,7 @@ fn first_view(
 }
 
 /// Returns a callback that has the writer thread take a batch of vectors.
-fn waker(requests: &WriterRequests) -> WakeWriter {
+pub(super) fn waker(requests: &WriterRequests) -> WakeWriter {
     let requests = Arc::clone(requests);
     Arc::new(move || {
         let requests = requests.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::error::{Result, catch_storage_panic};
 use crate::handle::meta::open_vault;
 use crate::handle::options::OpenOptions;
 use crate::handle::store::Store;
+use crate::search::embed::{Embedder, Metric};
 use crate::search::texts::TextSettings;
 
 /// Settings that are stored with a store, and that options need not name.
@@ -92,6 +94,12 @@ impl OpenOptions {
         let options = self.clone().read_only(true);
         let vault = catch_storage_panic(|| open_vault(path.as_ref(), &options))?;
         Ok(vault.keyring().map(|keyring| keyring.key_proof(challenge)))
+    }
+
+    /// The [embedder](OpenOptions::embedder) of these options, and the metric of its vectors.
+    #[must_use]
+    pub fn given_embedder(&self) -> Option<(Arc<dyn Embedder>, Metric)> {
+        self.embedder.as_ref().map(|(embedder, metric)| (Arc::clone(&embedder.0), *metric))
     }
 
     /// Returns `true` if these options have a key.

@@ -106,7 +106,7 @@ impl Store {
     /// # Errors
     /// `ERR_IO` once the store is closed; `ERR_INTEGRITY`.
     pub fn wait_for_vectors(&self, patience: Duration) -> Result<bool> {
-        match &self.0.retrieval.embedder {
+        match self.0.retrieval.embedder() {
             Some(keeping) => keeping.wait(patience, || self.0.view()),
             None => Ok(true),
         }

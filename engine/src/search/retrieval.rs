@@ -1,13 +1,14 @@
 //! The search structures of a store: its full text, its vectors, and its embedders if it has any.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::memory::MemoryBudget;
+use crate::base::sync::RwLock;
 use crate::disk::vault::Vault;
 use crate::search::embed::{
-    EmbeddingWorker, Metric, SharedEmbedder, Space, WakeWriter, space_mismatch,
+    Embedder, EmbeddingWorker, Metric, SharedEmbedder, Space, WakeWriter, space_mismatch,
 };
 use crate::search::texts::{TextIndex, TextSettings};
 use crate::search::vectors::StoreVectors;
@@ -23,7 +24,8 @@ pub(crate) type EmbedderOption = Option<(SharedEmbedder, Metric)>;
 pub(crate) struct Retrieval {
     pub(crate) text_index: Arc<TextIndex>,
     pub(crate) vectors: Arc<StoreVectors>,
-    pub(crate) embedder: Option<Arc<EmbeddingWorker>>,
+    /// The embedder of the options, or the one attached since.
+    embedder: Arc<RwLock<Option<Arc<EmbeddingWorker>>>>,
     /// Embedder of the model the store is being moved away from.
     pub(crate) former_embedder: Option<Arc<EmbeddingWorker>>,
 }
@@ -64,14 +66,47 @@ impl Retrieval {
         Ok(Self {
             text_index: library,
             vectors: Arc::new(StoreVectors::new(vectors_home)),
-            embedder: keeping,
+            embedder: Arc::new(RwLock::new(keeping)),
             former_embedder: former,
         })
     }
 
+    /// The store's embedder.
+    pub(crate) fn embedder(&self) -> Option<Arc<EmbeddingWorker>> {
+        self.embedder.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The embedders, the former one first.
-    pub(crate) fn embedders(&self) -> impl Iterator<Item = &Arc<EmbeddingWorker>> {
-        self.former_embedder.iter().chain(&self.embedder)
+    pub(crate) fn embedders(&self) -> impl Iterator<Item = Arc<EmbeddingWorker>> {
+        self.former_embedder.clone().into_iter().chain(self.embedder())
+    }
+
+    /// Gives an open store an embedder, and returns the thread that embeds its grains.
+    ///
+    /// # Errors
+    /// `ERR_CONFLICT` if it has one; `ERR_DIMENSION`, `ERR_SCHEMA` if it does not fit; `ERR_IO`, `ERR_INTEGRITY`.
+    pub(crate) fn attach(
+        &self,
+        embedder: (Arc<dyn Embedder>, Metric),
+        wake: WakeWriter,
+        (view, shared): (&View, &SharedView),
+    ) -> Result<FollowerThread> {
+        let settings = self.text_index.settings().clone();
+        let worker = Arc::new(EmbeddingWorker::new(embedder, true, settings, wake)?);
+        if let Some(present) = self.embedders().next() {
+            let message = format!("the store has an embedder, of {}", present.space().model());
+            let error = Error::new(ErrorKind::Conflict, message);
+            return Err(error.with_hint("detach the one that was attached, or open it without one"));
+        }
+        check_space(view, worker.space())?;
+        let follower = start_embedder(Arc::clone(&worker), shared)?;
+        *self.embedder.write().unwrap_or_else(PoisonError::into_inner) = Some(worker);
+        Ok(follower)
+    }
+
+    /// Takes the embedder of an open store away.
+    pub(crate) fn detach(&self) -> Option<Arc<EmbeddingWorker>> {
+        self.embedder.write().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Checks that the embedders fit the stored vectors.
@@ -80,15 +115,7 @@ impl Retrieval {
     /// `ERR_DIMENSION` if the stored vectors of their models have another length or metric; `ERR_INTEGRITY`,
     /// `ERR_IO`.
     pub(crate) fn check(&self, view: &View) -> Result<()> {
-        let stored = view.spaces()?;
-        for keeping in self.embedders() {
-            let own = keeping.space();
-            match stored.values().find(|stored| stored.model() == own.model()) {
-                Some(stored) if stored != own => return Err(space_mismatch(stored, own)),
-                _ => {}
-            }
-        }
-        Ok(())
+        self.embedders().try_for_each(|keeping| check_space(view, keeping.space()))
     }
 
     /// Spaces of the store's embedders, for which room is kept under the limit of models.
@@ -106,19 +133,35 @@ impl Retrieval {
         home: Option<&Path>,
         shared: &SharedView,
     ) -> Result<Vec<FollowerThread>> {
-        let Self { text_index: library, vectors, embedder: keeping, former_embedder: former } =
+        let Self { text_index: library, vectors, embedder: _, former_embedder: former } =
             self.clone();
         let mut followers = Vec::new();
         if home.is_some() {
             followers.push(FollowerThread::start("grainstore-words", library, shared)?);
             followers.push(FollowerThread::start("grainstore-vectors", vectors, shared)?);
         }
-        if let Some(keeping) = keeping {
-            followers.push(FollowerThread::start("grainstore-embedder", keeping, shared)?);
+        if let Some(keeping) = self.embedder() {
+            followers.push(start_embedder(keeping, shared)?);
         }
         if let Some(former) = former {
             followers.push(FollowerThread::start("grainstore-former", former, shared)?);
         }
         Ok(followers)
+    }
+}
+
+fn start_embedder(worker: Arc<EmbeddingWorker>, shared: &SharedView) -> Result<FollowerThread> {
+    FollowerThread::start("grainstore-embedder", worker, shared)
+}
+
+/// Checks that the vectors stored of a model are comparable with those to come.
+///
+/// # Errors
+/// `ERR_DIMENSION` if they have another length or metric; `ERR_INTEGRITY`, `ERR_IO`.
+fn check_space(view: &View, own: &Space) -> Result<()> {
+    let stored = view.spaces()?;
+    match stored.values().find(|stored| stored.model() == own.model()) {
+        Some(stored) if stored != own => Err(space_mismatch(stored, own)),
+        _ => Ok(()),
     }
 }

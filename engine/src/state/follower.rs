@@ -89,6 +89,11 @@ impl FollowerThread {
         let _ = catch_storage_panic(|| self.follower.limit_lag(view));
     }
 
+    /// Returns `true` if this is the thread of that follower.
+    pub(crate) fn runs(&self, follower: &Arc<impl Follower>) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.follower), Arc::as_ptr(follower))
+    }
+
     /// Saves to disk what is worth saving.
     pub(crate) fn save(&self, view: &View) {
         let _ = catch_storage_panic(|| self.follower.save(view));

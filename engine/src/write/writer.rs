@@ -358,10 +358,10 @@ impl Writer {
                 }
             }
         }
-        let made =
-            self.retrieval.embedders().filter_map(|keeping| Some((keeping, keeping.take_batch()?)));
-        let made =
-            made.map(|(keeping, made)| (Arc::clone(keeping), plan.stage_embedder_batch(made)));
+        let made = self.retrieval.embedders().filter_map(|keeping| {
+            let made = keeping.take_batch()?;
+            Some((keeping, plan.stage_embedder_batch(made)))
+        });
         let made: Vec<(Arc<EmbeddingWorker>, Result<()>)> = made.collect();
         let outcome = catch_storage_panic(|| self.apply(&plan));
         for (keeping, taken) in made {

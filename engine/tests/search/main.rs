@@ -1,5 +1,6 @@
 //! Searching: queries, words, vectors, links, and what a session does not see.
 
+mod attached;
 #[path = "../kit/locomo.rs"]
 #[expect(
     clippy::unwrap_used,

@@ -1,20 +1,17 @@
 //! The side of a process that joins: a connection to the process that has the store open.
 
-use std::collections::BTreeMap;
 use std::io::{self, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use grainstore::{OpenOptions, SessionOptions};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::greeting::{First, Join, Joined, Reply, bound, challenge, digits, is_answer};
-use super::greeting::{not_understood, receive, send};
-use super::shared::BUSY_HINT;
-use super::socket::{connect, peer};
-use crate::error::{Code, Error, Result};
+use super::embedding::{Model, Offering};
+use super::greeting::{First, Reply};
+use super::joining::{Joining, Reached, SIGN_OF_LIFE, hear, is_timeout, reach};
+use super::socket::connect;
+use crate::error::{Error, Result};
 use crate::lines::{Line, read_line};
 
 /// Most bytes of a line of an answer.
@@ -25,18 +22,14 @@ const RETAINED_BUFFER_BYTES: usize = 1 << 20;
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// Time between two looks at whether the request is cancelled.
 const LOOK_AT_CANCEL_EVERY: Duration = Duration::from_millis(50);
-/// Time that a live process has for a sign of life.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
-
-/// Time that a greeting has at the least.
-const SHORTEST_GREETING: Duration = Duration::from_millis(100);
-
 /// A connection that has joined.
 #[derive(Debug)]
 pub(crate) struct Connection {
     reader: BufReader<UnixStream>,
     line: Vec<u8>,
     number: u64,
+    /// The number of the owner.
+    owner: u64,
     pid: u32,
     directory: std::path::PathBuf,
     /// True if the last sign of life was asked for in vain, since nobody listens.
@@ -65,14 +58,6 @@ pub(crate) enum Lost {
     Listener(Error),
 }
 
-/// Who joins, with what.
-pub(super) struct Joining<'j> {
-    pub(super) directory: &'j Path,
-    pub(super) open: &'j OpenOptions,
-    pub(super) settings: &'j BTreeMap<String, String>,
-    pub(super) session: &'j SessionOptions,
-}
-
 /// A line of an answer, as far as it is read here.
 #[derive(Deserialize)]
 struct Told<'l> {
@@ -93,41 +78,42 @@ impl Connection {
     /// # Errors
     /// What it refuses, `ERR_KEY`, and `ERR_BUSY` if it shows no sign of life.
     pub(super) fn join(as_who: &Joining<'_>, deadline: Instant) -> Result<Sought> {
-        let until = deadline.min(Instant::now() + SIGN_OF_LIFE);
-        let stream = match connect(as_who.directory, until) {
-            Ok(Some(stream)) => stream,
-            Ok(None) => return Ok(Sought::Nobody),
-            Err(error) if is_timeout(&error) => {
-                let message = "the store is open in a process that takes no connections";
-                return Err(Error::refused("ERR_BUSY", message.to_owned(), BUSY_HINT));
-            }
-            Err(error) => return Err(Error::refused("ERR_BUSY", error.to_string(), BUSY_HINT)),
+        let Some(reached) = reach(as_who, deadline, First::Join)? else {
+            return Ok(Sought::Nobody);
         };
-        let owner = peer(&stream)?;
-        if !owner.is_same_user {
-            return Err(Error::new_access("the store is open in a process of another user"));
+        let Reached { reader, joined, pid } = reached;
+        Ok(Sought::Joined(Box::new(Self {
+            reader,
+            line: Vec::new(),
+            number: joined.connection,
+            owner: joined.owner,
+            pid,
+            directory: as_who.directory.to_owned(),
+            unreached: false,
+        })))
+    }
+
+    /// Offers the embedder of the options to the process that has a store open. `None` if that has one, or has ended.
+    ///
+    /// # Errors
+    /// As [`Connection::join`]; `ERR_CONFLICT` where another process offers another model, `ERR_DIMENSION` for one
+    /// that does not fit what is stored.
+    pub(super) fn offer(as_who: &Joining<'_>, deadline: Instant) -> Result<Option<Offering>> {
+        let Some((embedder, metric)) = as_who.open.given_embedder() else { return Ok(None) };
+        let model = Model::of(&*embedder, metric);
+        let offered = reach(as_who, deadline, |join| First::Embed(join, model))?;
+        let Some(Reached { mut reader, .. }) = offered else { return Ok(None) };
+        match hear(&mut reader) {
+            Ok(Reply::Embed { is_needed: true }) => Offering::start(embedder, reader).map(Some),
+            Ok(Reply::Refused(refused)) => Err(refused.into()),
+            // It has ended by now, or has one of its own.
+            _ => Ok(None),
         }
-        let greeted = greet(as_who, &stream, deadline);
-        match greeted {
-            Ok(joined) => {
-                let reader = BufReader::with_capacity(64 << 10, stream);
-                let directory = as_who.directory.to_owned();
-                let (line, number) = (Vec::new(), joined.connection);
-                let pid = owner.pid;
-                Ok(Sought::Joined(Box::new(Self {
-                    reader,
-                    line,
-                    number,
-                    pid,
-                    directory,
-                    unreached: false,
-                })))
-            }
-            // It ends, or was killed.
-            Err(Greeting::Ended) => Ok(Sought::Nobody),
-            Err(Greeting::Silent) => Err(Error::owner_hangs(owner.pid)),
-            Err(Greeting::Refused(error)) => Err(error),
-        }
+    }
+
+    /// The number of the owner.
+    pub(super) fn owner(&self) -> u64 {
+        self.owner
     }
 
     /// The process at the other end.
@@ -245,79 +231,4 @@ impl Connection {
         read_line(&mut BufReader::new(&stream), &mut told, MAX_LINE_BYTES)?;
         Ok(())
     }
-}
-
-/// How a greeting ended early.
-enum Greeting {
-    Ended,
-    Silent,
-    Refused(Error),
-}
-
-/// Joins on a connected socket.
-fn greet(
-    as_who: &Joining<'_>,
-    stream: &UnixStream,
-    deadline: Instant,
-) -> std::result::Result<Joined, Greeting> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    let left = left.clamp(SHORTEST_GREETING, SIGN_OF_LIFE);
-    let timed = stream.set_read_timeout(Some(left)).and(stream.set_write_timeout(Some(left)));
-    timed.map_err(|_| Greeting::Ended)?;
-    let (own, mut reader) = (challenge().map_err(Greeting::Refused)?, BufReader::new(stream));
-    let join = Join::new(as_who.settings, as_who.open.has_key(), own.clone(), as_who.session);
-    say(stream, &First::Join(join))?;
-    let joined = match hear(&mut reader)? {
-        Reply::Joined(joined) => joined,
-        Reply::Refused(refused) => return Err(Greeting::Refused(refused.into())),
-        Reply::Done => return Err(Greeting::Ended),
-    };
-    let Some(proof) = &joined.proof else {
-        if !as_who.open.has_key() {
-            return Ok(joined);
-        }
-        let message = "the process that has the store open proves no key";
-        return Err(Greeting::Refused(Error::new(Code::Key, message, "end that process")));
-    };
-    let prove = |side| {
-        let challenge = bound(side, &proof.challenge, &own);
-        let proven = as_who.open.key_proof(as_who.directory, &challenge);
-        proven.map_err(|error| Greeting::Refused(error.into()))?.ok_or_else(|| {
-            let message = "the keyring of the store is not there";
-            Greeting::Refused(Error::new(Code::Key, message, "restore it from a backup"))
-        })
-    };
-    if !is_answer(&prove("owner")?, &proof.answer) {
-        let message = "the process that has the store open does not have its key";
-        return Err(Greeting::Refused(Error::new(Code::Key, message, "end that process")));
-    }
-    say(stream, &digits(&prove("relay")?))?;
-    match hear(&mut reader)? {
-        Reply::Done => Ok(joined),
-        Reply::Refused(refused) => Err(Greeting::Refused(refused.into())),
-        Reply::Joined(_) => Err(Greeting::Ended),
-    }
-}
-
-fn say(mut stream: &UnixStream, what: &impl serde::Serialize) -> std::result::Result<(), Greeting> {
-    send(&mut stream, what).map_err(|error| greeting(&error))
-}
-
-fn hear<T: serde::de::DeserializeOwned>(
-    reader: &mut BufReader<&UnixStream>,
-) -> std::result::Result<T, Greeting> {
-    receive(reader).map_err(|error| greeting(&error))
-}
-
-/// Tells apart a process that has ended, one that is silent, and one that speaks otherwise.
-fn greeting(error: &io::Error) -> Greeting {
-    match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => Greeting::Silent,
-        ErrorKind::InvalidData => Greeting::Refused(not_understood(error)),
-        _ => Greeting::Ended,
-    }
-}
-
-fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }

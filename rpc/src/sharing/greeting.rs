@@ -2,21 +2,23 @@
 //! of the key of an encrypted store.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufReader, ErrorKind, Write};
-use std::os::unix::net::UnixStream;
+use std::io::{self, BufRead, ErrorKind, Write};
 
 use data_encoding::HEXLOWER;
 use grainstore::{SessionOptions, Store};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::embedding::Model;
 use crate::error::{Code, Error, Result};
 use crate::lines::{Line, read_line};
 
 /// The version of what is spoken on the socket.
-const PROTOCOL: u32 = 1;
+const PROTOCOL: u32 = 2;
 /// The version of this program.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The setting of the embedder.
+pub(super) const EMBEDDER: &str = "embedder";
 /// Bytes of a challenge.
 const CHALLENGE_BYTES: usize = 32;
 /// Most bytes of a line of a greeting.
@@ -28,6 +30,8 @@ const MAX_LINE_BYTES: usize = 1 << 20;
 pub(super) enum First {
     /// Works on the store as this session.
     Join(Join),
+    /// Makes vectors by this model, where the owner of the store asks for them.
+    Embed(Join, Model),
     /// Asks for a sign of life.
     Ping,
     /// Cancels what runs on a connection.
@@ -62,6 +66,10 @@ pub(super) enum Reply {
     Joined(Joined),
     /// Life, and work that was cancelled.
     Done,
+    /// An embedder will be asked for vectors; or there is no need, since the owner has one.
+    Embed {
+        is_needed: bool,
+    },
     Refused(Refused),
 }
 
@@ -70,6 +78,8 @@ pub(super) enum Reply {
 pub(super) struct Joined {
     /// The number of the connection, for [`First::Cancel`].
     pub(super) connection: u64,
+    /// A number by chance of who has the store open.
+    pub(super) owner: u64,
     /// What is asked of an encrypted store's key, with the answer to what the other asked.
     pub(super) proof: Option<Proof>,
 }
@@ -174,6 +184,10 @@ impl Join {
         }
         let stored = store.settings()?;
         for (name, value) in &self.settings {
+            // Its embedder is asked where there is no other: see `embedding`.
+            if name == EMBEDDER && !settings.contains_key(EMBEDDER) {
+                continue;
+            }
             let own = settings.get(name).or_else(|| stored.get(name.as_str()));
             let stored = stored.get(name.as_str());
             let own = stored.or(own).map_or("none", String::as_str);
@@ -215,9 +229,17 @@ pub(super) fn digits(answer: &[u8; 32]) -> String {
 }
 
 /// Reads a line of a greeting; what is none of this version is invalid data.
-pub(super) fn receive<T: DeserializeOwned>(reader: &mut BufReader<&UnixStream>) -> io::Result<T> {
+pub(super) fn receive<T: DeserializeOwned>(reader: &mut impl BufRead) -> io::Result<T> {
+    receive_within(reader, MAX_LINE_BYTES)
+}
+
+/// The same, of a line of so many bytes at most.
+pub(super) fn receive_within<T: DeserializeOwned>(
+    reader: &mut impl BufRead,
+    limit: usize,
+) -> io::Result<T> {
     let mut line = Vec::new();
-    match read_line(reader, &mut line, MAX_LINE_BYTES)? {
+    match read_line(reader, &mut line, limit)? {
         Line::Read => serde_json::from_slice(&line)
             .map_err(|error| io::Error::new(ErrorKind::InvalidData, error.to_string())),
         Line::End => Err(io::Error::from(ErrorKind::UnexpectedEof)),

@@ -1,14 +1,19 @@
 //! One store for several processes: the first to open it owns it and serves the others, which relay to it.
 //!
 //! - `shared`: owning or joining, and taking over from an owner that has ended.
-//! - `service`, `greeting`, `connection`, `socket`: the owner's side, the first lines, the relay's side, the socket.
+//! - `service`, `watched`: the owner's side. `joining`, `connection`: the relay's. `greeting`, `socket`: of both.
+//! - `embedding`: embedders of relays, which the owner asks.
 //! - `in_doubt`: requests that were lost with their owner. `request_line`: a request as a line.
 
 #[cfg(target_os = "linux")]
 mod connection;
 #[cfg(target_os = "linux")]
+mod embedding;
+#[cfg(target_os = "linux")]
 mod greeting;
 mod in_doubt;
+#[cfg(target_os = "linux")]
+mod joining;
 mod request_line;
 #[cfg(target_os = "linux")]
 mod service;
@@ -17,8 +22,14 @@ mod shared;
 mod socket;
 #[cfg(not(target_os = "linux"))]
 mod unshared;
+#[cfg(target_os = "linux")]
+mod watched;
 #[cfg(not(target_os = "linux"))]
 use unshared as connection;
+#[cfg(not(target_os = "linux"))]
+use unshared as embedding;
+#[cfg(not(target_os = "linux"))]
+use unshared as joining;
 #[cfg(not(target_os = "linux"))]
 use unshared as service;
 

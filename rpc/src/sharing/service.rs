@@ -15,9 +15,11 @@ use std::time::{Duration, Instant};
 use grainstore::cal::CancelHandle;
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::greeting::{First, Join, Joined, Proof, Refused, Reply};
+use super::embedding::{Model, Offers, wait_for_end};
+use super::greeting::{EMBEDDER, First, Join, Joined, Proof, Refused, Reply};
 use super::greeting::{bound, challenge, digits, is_answer, not_understood, receive, send};
 use super::socket::{Listener, peer};
+use super::watched::Writing;
 use super::{Conversation, Converse, Hosting};
 use crate::error::{Code, Error, Result};
 
@@ -52,8 +54,11 @@ struct Serving {
     converse: Converse,
     listener: Listener,
     connections: Mutex<HashMap<u64, Connected>>,
-    began: Instant,
     last: AtomicU64,
+    /// A number by chance.
+    number: u64,
+    /// Embedders of other processes.
+    offers: Offers,
 }
 
 /// A connection that is served.
@@ -64,34 +69,8 @@ struct Connected {
     thread: Option<JoinHandle<()>>,
     /// Cancels what it has asked for.
     cancel: CancelHandle,
-}
-
-/// Whether a connection waits for who reads its answer.
-#[derive(Debug, Default)]
-struct Writing {
-    /// When a write began that is not done, in nanoseconds since the service began; 0 if none.
-    since: AtomicU64,
-}
-
-/// A stream whose writes are watched.
-struct Watched<'w> {
-    stream: &'w UnixStream,
-    writing: &'w Writing,
-    began: Instant,
-}
-
-impl Write for Watched<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let since = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1);
-        self.writing.since.store(since, Ordering::Relaxed);
-        let written = self.stream.write(bytes);
-        self.writing.since.store(0, Ordering::Relaxed);
-        written
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    /// True if it makes vectors for the store.
+    embeds: bool,
 }
 
 /// Forgets a connection when it ends, however that is.
@@ -118,8 +97,16 @@ impl Service {
     ) -> io::Result<Self> {
         let listener = Listener::bind(directory)?;
         let (connections, last) = (Mutex::default(), AtomicU64::new(0));
-        let began = Instant::now();
-        let shared = Serving { hosting, converse, listener, connections, began, last };
+        let number = getrandom::u64().map_err(io::Error::other)?;
+        let shared = Serving {
+            hosting,
+            converse,
+            listener,
+            connections,
+            last,
+            number,
+            offers: Offers::default(),
+        };
         let shared = Arc::new(shared);
         let (wake, woken) = UnixStream::pair()?;
         let serving = Arc::clone(&shared);
@@ -135,13 +122,22 @@ impl Service {
         let Some(accepting) = self.accepting.take() else { return };
         let _ = accepting.join();
         self.shared.listener.remove();
+        // What is asked is answered by the help of those that embed.
+        self.finish(false, tell);
+        self.finish(true, tell);
+    }
+
+    /// Ends the connections that embed, or the others, once what they asked is answered.
+    fn finish(&self, embed: bool, tell: &mut dyn FnMut(usize)) {
         let threads: Vec<_> = {
             let mut connections = self.shared.connections();
-            for one in connections.values() {
+            let ending = connections.values_mut().filter(|one| one.embeds == embed);
+            let end = |one: &mut Connected| {
                 // What was sent is read yet; what is not sent fails where it is sent.
                 let _ = one.stream.shutdown(Shutdown::Read);
-            }
-            connections.values_mut().filter_map(|one| one.thread.take()).collect()
+                one.thread.take()
+            };
+            ending.filter_map(end).collect()
         };
         let began = Instant::now();
         let unfinished = || threads.iter().filter(|one| !one.is_finished()).count();
@@ -180,10 +176,8 @@ impl Serving {
 
     /// Ends the connections whose answer nobody has read for a while.
     fn end_stalled(&self) {
-        let now = self.began.elapsed();
         for one in self.connections().values() {
-            let since = Duration::from_nanos(one.writing.since.load(Ordering::Relaxed));
-            if !since.is_zero() && now.saturating_sub(since) > ANSWER_TIME_AT_THE_END {
+            if one.writing.waited() > ANSWER_TIME_AT_THE_END {
                 let _ = one.stream.shutdown(Shutdown::Both);
             }
         }
@@ -229,12 +223,13 @@ impl Serving {
             return;
         }
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let (stream, writing) = (Arc::new(stream), Arc::<Writing>::default());
+        let (stream, writing) = (Arc::new(stream), Arc::new(Writing::new()));
         let connected = Connected {
             stream: Arc::clone(&stream),
             writing: Arc::clone(&writing),
             thread: None,
             cancel: CancelHandle::new(),
+            embeds: false,
         };
         // Before the thread: it removes the connection when it ends.
         self.connections().insert(id, connected);
@@ -256,11 +251,16 @@ impl Serving {
     }
 
     /// Greets, and answers requests until the other end is closed.
-    fn converse(self: &Arc<Self>, id: u64, stream: &UnixStream, writing: &Writing) -> Result<()> {
+    fn converse(
+        self: &Arc<Self>,
+        id: u64,
+        stream: &Arc<UnixStream>,
+        writing: &Writing,
+    ) -> Result<()> {
         stream.set_read_timeout(Some(GREETING_TIME))?;
         stream.set_write_timeout(Some(ANSWER_TIME))?;
-        let mut reader = BufReader::with_capacity(64 << 10, stream);
-        let watched = Watched { stream, writing, began: self.began };
+        let mut reader = BufReader::with_capacity(64 << 10, &**stream);
+        let watched = writing.watch(stream);
         let mut writer = BufWriter::with_capacity(64 << 10, watched);
         let first = match receive(&mut reader) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -269,7 +269,7 @@ impl Serving {
             }
             first => first?,
         };
-        let join = match first {
+        let (join, model) = match first {
             First::Ping => return Ok(send(&mut writer, &Reply::Done)?),
             First::Cancel(other) => {
                 if let Some(other) = self.connections().get(&other) {
@@ -277,10 +277,14 @@ impl Serving {
                 }
                 return Ok(send(&mut writer, &Reply::Done)?);
             }
-            First::Join(join) => join,
+            First::Join(join) => (join, None),
+            First::Embed(join, model) => (join, Some(model)),
         };
         if let Err(error) = self.admit(id, &join, &mut reader, &mut writer) {
             return Ok(send(&mut writer, &Reply::Refused(Refused::from(&error)))?);
+        }
+        if let Some(model) = model {
+            return self.embed(id, model, stream);
         }
         stream.set_read_timeout(None)?;
         let session = self.hosting.store.session(join.session.into());
@@ -295,6 +299,26 @@ impl Serving {
         // What could not be written is not tried again.
         drop(writer.into_parts());
         conversed
+    }
+
+    /// Has a process make vectors for the store until it ends, where the store has no embedder of its own.
+    fn embed(&self, id: u64, model: Model, stream: &Arc<UnixStream>) -> Result<()> {
+        let tell = |is_needed| send(&mut &**stream, &Reply::Embed { is_needed });
+        if self.hosting.settings.contains_key(EMBEDDER) {
+            return Ok(tell(false)?);
+        }
+        if let Some(connected) = self.connections().get_mut(&id) {
+            connected.embeds = true;
+        }
+        let store = &self.hosting.store;
+        match self.offers.add(store, model, (id, stream), || tell(true)) {
+            Ok(()) => {
+                wait_for_end(stream);
+                self.offers.remove(store, id);
+                Ok(())
+            }
+            Err(error) => Ok(send(&mut &**stream, &Reply::Refused(Refused::from(&error)))?),
+        }
     }
 
     /// What cancels the next request of a connection.
@@ -318,7 +342,8 @@ impl Serving {
         let own = challenge()?;
         let answer = self.hosting.store.key_proof(&bound("owner", &own, &join.challenge))?;
         let proof = answer.map(|answer| Proof { challenge: own.clone(), answer: digits(&answer) });
-        send(writer, &Reply::Joined(Joined { connection: id, proof }))?;
+        let joined = Joined { connection: id, owner: self.number, proof };
+        send(writer, &Reply::Joined(joined))?;
         let Some(expected) =
             self.hosting.store.key_proof(&bound("relay", &own, &join.challenge))?
         else {

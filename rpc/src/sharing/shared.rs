@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use grainstore::{ManualClock, OpenOptions, SessionOptions, Store};
 
-use super::connection::{Connection, Joining, Sought};
+use super::connection::{Connection, Sought};
+use super::embedding::Offered;
+use super::joining::Joining;
 use super::service::Service;
 use super::{ClientOptions, Converse, Hosting};
 use crate::dids::SharedResolver;
@@ -41,7 +43,7 @@ struct State {
 
 enum Owning {
     Here { store: Store, service: Option<Service> },
-    There { pid: u32 },
+    There { pid: u32, offered: Offered },
     Closed,
 }
 
@@ -151,7 +153,7 @@ impl Shared {
 
     pub(super) fn owner(&self) -> Option<u32> {
         match &self.lock().owning {
-            Owning::There { pid } => Some(*pid),
+            Owning::There { pid, .. } => Some(*pid),
             _ => None,
         }
     }
@@ -181,7 +183,7 @@ impl Shared {
         }
         match Connection::join(&self.joining(&self.open, session), until)? {
             Sought::Joined(connection) => {
-                state.owning = Owning::There { pid: connection.pid() };
+                self.joined(&mut state, &connection, (&self.open, session), until)?;
                 return Ok(Some((number, connection)));
             }
             Sought::Nobody => {}
@@ -213,9 +215,9 @@ impl Shared {
             if let Sought::Joined(connection) =
                 Connection::join(&self.joining(open, session), until)?
             {
-                let number = state.number + 1;
-                *state = State { number, owning: Owning::There { pid: connection.pid() } };
-                return Ok(Some((number, connection)));
+                self.joined(state, &connection, (open, session), until)?;
+                state.number += 1;
+                return Ok(Some((state.number, connection)));
             }
             if Instant::now() >= until {
                 let message = format!(
@@ -227,6 +229,23 @@ impl Shared {
             }
             thread::sleep(TRY_EVERY);
         }
+    }
+
+    /// Notes who has the store open, and offers it the embedder of the options, once.
+    fn joined(
+        &self,
+        state: &mut State,
+        connection: &Connection,
+        (open, session): (&OpenOptions, &SessionOptions),
+        until: Instant,
+    ) -> Result<()> {
+        let (pid, to) = (connection.pid(), connection.owner());
+        if matches!(&state.owning, Owning::There { offered, .. } if offered.holds(to)) {
+            return Ok(());
+        }
+        let offering = Connection::offer(&self.joining(open, session), until)?;
+        state.owning = Owning::There { pid, offered: Offered { to, offering } };
+        Ok(())
     }
 
     fn joining<'s>(&'s self, open: &'s OpenOptions, session: &'s SessionOptions) -> Joining<'s> {

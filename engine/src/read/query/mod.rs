@@ -35,7 +35,7 @@ use sha2::{Digest, Sha256};
 use self::cursor::{CursorContent, LastRow, LogPoint, RankingKind, ScorePosition, TimePosition};
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::handle::session::Session;
-use crate::search::embed::EmbeddingWorker;
+use crate::search::embed::Space;
 use crate::state::view::View;
 
 pub use cursor::Cursor;
@@ -379,13 +379,16 @@ fn cursor_identity(session: &Session, view: &View, query: &Query) -> Result<Stri
         .search()
         .map(|_| (text::language_of(session, query.reach()).code(), ANALYSIS_VERSION));
     let question = format!("{:?} {query:?}", (&scope.namespace, &scope.user_id, words));
+    let model_of = |space: &Space| space.model().to_owned();
     let serving = match (query.near(), query.search()) {
-        (Some(near), _) if near.model.is_none() => view.serving_space()?,
-        (None, Some(_)) => session.store().inner().meaning(view)?.map(EmbeddingWorker::space),
+        (Some(near), _) if near.model.is_none() => view.serving_space()?.map(model_of),
+        (None, Some(_)) => {
+            session.store().inner().meaning(view)?.map(|keeping| model_of(keeping.space()))
+        }
         _ => None,
     };
     Ok(match serving {
-        Some(space) => format!("{question} {:?}", space.model()),
+        Some(model) => format!("{question} {model:?}"),
         None => question,
     })
 }

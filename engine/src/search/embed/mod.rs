@@ -65,7 +65,8 @@ pub trait Embedder: Send + Sync {
     /// Embeds texts: one vector each, in their order.
     ///
     /// # Errors
-    /// `ERR_EMPTY` for a text without a word; `ERR_EMBEDDER`, `ERR_TIMEOUT` if the embedder fails or is late;
+    /// `ERR_EMPTY` for a text without a word; `ERR_EMBEDDER`, `ERR_TIMEOUT` if the embedder fails or is late
+    /// ([`Error::embedder`], [`Error::timeout`]);
     /// `ERR_DIMENSION`, `ERR_SCHEMA` if its answer is not vectors of this model.
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>>;
 }

@@ -221,7 +221,8 @@ impl EmbeddingWorker {
             let view = newest()?;
             let status = self.status(&view)?;
             let done = status.behind == 0 && !self.is_switch_due(&view)?;
-            if done || status.error.is_some() {
+            // One that was taken away goes no further.
+            if done || status.error.is_some() || self.stopped.load(Ordering::Relaxed) {
                 return Ok(done);
             }
             drop(view);

@@ -3,6 +3,8 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops at a surprise")]
 
+mod embedders;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::ops::ControlFlow;
@@ -214,7 +216,12 @@ fn refuses_without_key(proof: Value) {
         let (mut stream, _) = listener.accept().unwrap();
         let mut line = String::new();
         BufReader::new(&stream).read_line(&mut line).unwrap();
-        writeln!(stream, "{}", json!({ "joined": { "connection": 1, "proof": proof } })).unwrap();
+        writeln!(
+            stream,
+            "{}",
+            json!({ "joined": { "connection": 1, "owner": 1, "proof": proof } })
+        )
+        .unwrap();
         rest(&mut stream)
     });
     let refused = Client::open(dir.path(), with()).unwrap_err();
@@ -434,7 +441,7 @@ fn a_request_too_large_is_refused_and_the_connection_stays() {
 /// The first line of a process that joins.
 fn greeting(version: &str, settings: &Value) -> Value {
     json!({ "join": {
-        "protocol": 1, "version": version, "settings": settings, "has_key": false,
+        "protocol": 2, "version": version, "settings": settings, "has_key": false,
         "challenge": "11".repeat(32), "session": { "purposes": [] },
     } })
 }

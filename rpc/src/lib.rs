@@ -56,7 +56,7 @@ pub use operations::portable::conditions_of;
 pub use operations::reads::{Audit, History};
 pub use operations::signed::{Proved, View};
 pub use operations::views::{CheckedView, GivenView, RestoredView};
-pub use operations::write::{as_sensitive, supersede_by};
+pub use operations::write::{as_sensitive, as_sensitive_successor, supersede_by};
 pub use patience::{Patience, PatientWriter};
 pub use protocol::serve;
 pub use question::{BeyondCal, Question};

@@ -37,6 +37,10 @@ enum What {
 /// The answer has OLD in derived_from and one more entry in supersession_auth. Give it to the next
 /// signer, and at last to `grain supersede`. A change of anything else in it makes every signature
 /// void, so write supersession_justification into it first where one is needed.
+///
+/// These signatures count for a quorum. A delegated policy, and a lock that accepts a signature, ask for
+/// one around the new grain itself: `grain prove supersede --signed OLD NEW --key-seed FILE >NEW.json`,
+/// `grain sign NEW.json --key-seed FILE >NEW.cose`, `grain supersede --format cose OLD NEW.cose`.
 #[derive(Debug, Args)]
 struct Supersede {
     /// The grain to replace: 64 hex digits, or, with a store, the first 8 or more of them

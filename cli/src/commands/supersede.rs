@@ -2,13 +2,14 @@
 
 use clap::Args;
 use grainstore::{Grain, Offer};
-use grainstore_rpc::{SupersedeAnswer, supersede_by};
+use grainstore_rpc::{Sensitive, SupersedeAnswer, as_sensitive_successor, supersede_by};
 use serde_json::json;
 
 use super::put::{PutFormat, offered, write_warnings};
 use crate::context::Context;
 use crate::error::Result;
 use crate::input::{MAX_JSON_BYTES, Source};
+use crate::names::{SENSITIVITIES, named};
 
 /// Replace a grain by a new one, if its invalidation policy lets you, and print the new address
 #[derive(Debug, Args)]
@@ -24,6 +25,14 @@ pub(crate) struct Supersede {
     /// Why: some policies demand it, and it stays with the new grain
     #[arg(long, value_name = "TEXT")]
     justification: Option<String>,
+    /// The sensitivity of a JSON grain; it has that of the grain it replaces at least
+    #[arg(
+        long,
+        value_parser = named::<Sensitive>(SENSITIVITIES),
+        value_name = "LEVEL",
+        conflicts_with = "format"
+    )]
+    sensitivity: Option<Sensitive>,
 }
 
 impl Supersede {
@@ -34,7 +43,8 @@ impl Supersede {
             Some(offer) => offer,
             None => {
                 let json = self.source.read_text(MAX_JSON_BYTES, &mut context.output)?;
-                Offer::Grain(Grain::from_json(&json)?)
+                let offer = Offer::Grain(Grain::from_json(&json)?);
+                as_sensitive_successor(offer, self.sensitivity)?
             }
         };
         let done = match reach.session() {
@@ -44,6 +54,9 @@ impl Supersede {
                 asked.insert("old".to_owned(), json!(old));
                 if let Some(why) = self.justification {
                     asked.insert("justification".to_owned(), json!(why));
+                }
+                if let Some(level) = self.sensitivity {
+                    asked.insert("sensitivity".to_owned(), json!(level));
                 }
                 let done: SupersedeAnswer = reach.read("supersede", &asked)?;
                 SupersedeAnswer { superseded: Some(old), ..done }

@@ -9,8 +9,8 @@ use std::sync::atomic::AtomicU64;
 
 use grainstore_cal::Query;
 use grainstore_format::{
-    Blob, ContentAddress, Envelope, EpochMs, Grain, GrainState, Header, SignatureVerdict, Value,
-    is_disclosed_view, normalise_text,
+    Blob, ContentAddress, Envelope, EpochMs, Grain, GrainState, Header, Sensitivity,
+    SignatureVerdict, Value, is_disclosed_view, normalise_text,
 };
 
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
@@ -30,6 +30,7 @@ use crate::state::view::{GrainRow, View};
 use crate::state::visibility::{Viewer, Visibility, VisibilityOutcome};
 use crate::write::offer::Offer;
 use crate::write::plan::{PreparedGrain, PutOutcome, SameFact, with_parent};
+use crate::write::sensitivity::{given_sensitivity, sensitivity_of, with_sensitivity};
 use crate::write::writer::{Request, WriteRequest};
 
 /// Most audit entries of one answer of [`Session::audit`], which ends there without an error.
@@ -44,12 +45,18 @@ pub const MAX_BATCH_BYTES: usize = 32 << 20;
 const OF_NOBODY: &str = "what it replaces belongs to a user, and it names none: it is nobody's, and no report and \
                          erasure of that user has it; give it the user_id of what it replaces";
 
+/// Said of a successor in bytes whose header is of a lower sensitivity than that of what it replaces.
+const LESS_SENSITIVE: &str = "what it replaces was given a higher sensitivity, and its own bytes say less: encode it \
+                              with that sensitivity";
+
 /// What a warning about the successor of a grain depends on.
 struct Replaced {
     /// Whether a policy protects it, its own or one that reaches it.
     is_bound: bool,
     /// Whether it has a `user_id`.
     is_of_user: bool,
+    /// The sensitivity that its writer gave it beyond its tags.
+    given: Option<Sensitivity>,
 }
 
 /// A handle that reads and writes as one identity. Cheap to clone. What it sees is decided by its
@@ -398,14 +405,15 @@ impl Session {
     }
 
     /// As [`Offer::warnings`], of what is to take the place of `old`: the policy of that may go on binding
-    /// what has none of its own, and what names no user belongs to nobody, whomever `old` is of. Of what cannot
-    /// be read it tells nothing.
+    /// what has none of its own, what names no user belongs to nobody, whomever `old` is of, and bytes may be of a
+    /// lower sensitivity. Of what cannot be read it tells nothing.
     #[must_use]
     pub fn warnings_of_successor(&self, old: &ContentAddress, new: &Offer) -> Vec<String> {
         let mut warnings = new.warnings();
         let of_bound = new.warnings_of_successor();
         let of_nobody = new.is_of_nobody();
-        if of_bound.is_empty() && !of_nobody {
+        let in_bytes = new.sensitivity_in_bytes();
+        if of_bound.is_empty() && !of_nobody && in_bytes.is_none() {
             return warnings;
         }
         let replaced = catch_storage_panic(|| self.replaced(old)).ok().flatten();
@@ -415,6 +423,9 @@ impl Session {
         }
         if of_nobody && replaced.is_of_user {
             warnings.push(OF_NOBODY.to_owned());
+        }
+        if in_bytes < replaced.given {
+            warnings.extend(in_bytes.map(|_| LESS_SENSITIVE.to_owned()));
         }
         warnings
     }
@@ -426,9 +437,10 @@ impl Session {
         let is_reached = !view.roots_at(row.sequence)?.is_empty();
         let read = with_fields(&row.blob, |grain| {
             let is_bound = is_reached || has_protecting_policy(grain);
-            Ok(Replaced { is_bound, is_of_user: grain.get("user_id").is_some() })
+            Ok((is_bound, grain.get("user_id").is_some()))
         })?;
-        Ok(Some(read))
+        let (is_bound, is_of_user) = read;
+        Ok(Some(Replaced { is_bound, is_of_user, given: given_sensitivity(&row.blob)? }))
     }
 
     /// Sends a supersession to the writer thread without waiting for the disk. The [`Pending`] waits for it.
@@ -783,7 +795,12 @@ impl Session {
             }
             (offer, _) => offer,
         };
-        let prepared = with_parent(self.check_offer(offer.with_vectors(vectors))?, old)?;
+        let prepared = self.check_offer(offer.with_vectors(vectors))?;
+        let own = sensitivity_of(prepared.blob.bytes())?;
+        // What cannot be read is not superseded either.
+        let replaced = catch_storage_panic(|| self.replaced(old)).ok().flatten();
+        let level = replaced.and_then(|old| old.given).map_or(own, |given| given.max(own));
+        let prepared = with_sensitivity(with_parent(prepared, old)?, level)?;
         match (prepared.grain.text(JUSTIFICATION), justification) {
             (Some(inside), Some(given)) if inside != given => {
                 let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);

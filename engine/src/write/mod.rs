@@ -8,4 +8,5 @@ pub(crate) mod offer;
 pub(crate) mod plan;
 pub(crate) mod read_log;
 pub(crate) mod recommendations;
+pub(crate) mod sensitivity;
 pub(crate) mod writer;

@@ -1,12 +1,13 @@
 //! The input of a write, before any check, and warnings about probable mistakes in it.
 
-use grainstore_format::{Blob, Envelope, Grain, GrainRef, GrainType, Header};
+use grainstore_format::{Blob, Envelope, Grain, GrainRef, GrainType, Header, Sensitivity};
 
 use crate::base::error::Error;
 use crate::disk::blob::with_fields;
 use crate::rules::policy::{doubts, may_be_doubted};
 use crate::search::embed::Embedding;
 use crate::write::recommendations;
+use crate::write::sensitivity::sensitivity_of;
 
 /// A grain to store: fields to encode, an encoded blob, or a signed one.
 ///
@@ -133,6 +134,19 @@ impl Offer {
                 .and_then(|envelope| of_blob(envelope.blob()?)),
         };
         told.unwrap_or_default()
+    }
+
+    /// The sensitivity in the header of a grain in bytes, which are stored as they are; `None` for any other, and for
+    /// what is no grain.
+    pub(crate) fn sensitivity_in_bytes(&self) -> Option<Sensitivity> {
+        match self {
+            Self::Grain(_) => None,
+            Self::Embedded(offer, _) => offer.sensitivity_in_bytes(),
+            Self::Blob(bytes) => sensitivity_of(bytes).ok(),
+            Self::Signed(bytes) => Envelope::parse(bytes.clone())
+                .ok()
+                .and_then(|of| sensitivity_of(of.blob().ok()?).ok()),
+        }
     }
 
     /// What is told of the grain it is, if anything may be.

@@ -4,5 +4,6 @@ mod access;
 mod import;
 mod regressions;
 mod reviews;
+mod sensitivity;
 mod sessions;
 mod signatures;

@@ -4,7 +4,7 @@ use grainstore::Grain;
 use grainstore::format::{
     Blob, DeviceProfile, EncodeOptions, Encoding, Sensitivity, Value, parse_json,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::Result;
@@ -46,7 +46,7 @@ impl Profile {
 
 /// The sensitivity a writer gives a grain, by its name on either face (OMS 13.1), for
 /// [`as_sensitive`](crate::as_sensitive).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sensitive {
     /// Anybody may see it.

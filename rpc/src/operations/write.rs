@@ -174,14 +174,38 @@ pub(crate) struct Supersede<'p> {
     #[serde(default)]
     vectors: Vectors,
     justification: Option<String>,
+    sensitivity: Option<Sensitive>,
 }
 
 pub(crate) fn supersede(given: Supersede<'_>, session: &Session) -> Result<SupersedeAnswer> {
     let old = given.old.get()?;
     let offer = offer(given.grain, given.blob, given.cose)?;
+    let offer = as_sensitive_successor(offer, given.sensitivity)?;
     let offer = offer.with_vectors(embeddings(given.vectors)?);
     let new = supersede_by(session, &old, offer, given.justification.as_deref())?;
     Ok(SupersedeAnswer { superseded: None, ..new })
+}
+
+/// As [`as_sensitive`], of a grain that is to take the place of another: it still gets its `derived_from` and its
+/// justification when it does.
+///
+/// ```
+/// # use grainstore::{EpochMs, Offer, format::BeliefBuilder};
+/// # use grainstore_rpc::{Sensitive, as_sensitive_successor};
+/// # let at = EpochMs::new(1_768_471_200_000);
+/// let grain = BeliefBuilder::new(at, "alice", "prefers", "tea", 0.9).build()?;
+/// let offer = as_sensitive_successor(grain.into(), Some(Sensitive::Pii))?;
+/// assert!(matches!(offer, Offer::Grain(_)));
+/// # Ok::<(), grainstore_rpc::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`as_sensitive`].
+pub fn as_sensitive_successor(offer: Offer, level: Option<Sensitive>) -> Result<Offer> {
+    match as_sensitive(offer, level)? {
+        Offer::Blob(bytes) if level.is_some() => Ok(Grain::decode(&bytes)?.into()),
+        offer => Ok(offer),
+    }
 }
 
 /// Supersedes a grain by another.

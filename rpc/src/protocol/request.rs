@@ -111,6 +111,8 @@ fn usable_id(id: &[u8]) -> Option<&RawValue> {
 }
 
 /// Reads a member that is present, even if it is null.
-fn present<'de, D: serde::Deserializer<'de>>(source: D) -> Result<Option<&'de RawValue>, D::Error> {
+pub(crate) fn present<'de, D: serde::Deserializer<'de>>(
+    source: D,
+) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(source).map(Some)
 }

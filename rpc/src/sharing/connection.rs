@@ -13,6 +13,7 @@ use super::joining::{Joining, Reached, SIGN_OF_LIFE, hear, is_timeout, reach};
 use super::socket::connect;
 use crate::error::{Error, Result};
 use crate::lines::{Line, read_line};
+use crate::protocol::present;
 
 /// Most bytes of a line of an answer.
 const MAX_LINE_BYTES: usize = 64 << 20;
@@ -61,7 +62,8 @@ pub(crate) enum Lost {
 /// A line of an answer, as far as it is read here.
 #[derive(Deserialize)]
 struct Told<'l> {
-    #[serde(borrow)]
+    /// Null is an id too, of a request that has it or cannot be read.
+    #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'l RawValue>,
     #[serde(borrow)]
     result: Option<&'l RawValue>,

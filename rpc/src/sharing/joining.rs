@@ -14,6 +14,8 @@ use super::shared::BUSY_HINT;
 use super::socket::{connect, peer};
 use crate::error::{Code, Error, Result};
 
+/// Said of an owner that may not be spoken with.
+const ANOTHER_USER: &str = "the store is open in a process of another user";
 /// Time that a live process has for a sign of life.
 pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// Time that a greeting has at the least.
@@ -40,6 +42,10 @@ pub(super) fn reach(
     deadline: Instant,
     first: impl FnOnce(Join) -> First,
 ) -> Result<Option<Reached>> {
+    // What a passphrase takes to derive the key, the other does not wait for. A wrong one it is asked about below.
+    if as_who.open.has_key() {
+        let _ = as_who.open.key_proof(as_who.directory, b"");
+    }
     let until = deadline.min(Instant::now() + SIGN_OF_LIFE);
     let stream = match connect(as_who.directory, until) {
         Ok(Some(stream)) => stream,
@@ -48,11 +54,14 @@ pub(super) fn reach(
             let message = "the store is open in a process that takes no connections";
             return Err(Error::refused("ERR_BUSY", message.to_owned(), BUSY_HINT));
         }
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            return Err(Error::new_access(ANOTHER_USER));
+        }
         Err(error) => return Err(Error::refused("ERR_BUSY", error.to_string(), BUSY_HINT)),
     };
     let owner = peer(&stream)?;
     if !owner.is_same_user {
-        return Err(Error::new_access("the store is open in a process of another user"));
+        return Err(Error::new_access(ANOTHER_USER));
     }
     let mut reader = BufReader::with_capacity(64 << 10, stream);
     match greet(as_who, &mut reader, deadline, first) {

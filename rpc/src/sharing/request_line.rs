@@ -1,9 +1,9 @@
 //! A request as the line that is sent to the owner of the store.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::error::{Code, Error, Result};
@@ -18,11 +18,14 @@ const OF_FILES: &[&str] = &[
     "backup",
     "rotate_keys",
     "ages_export",
+    "ages_verify",
+    "alf_validate",
     "alf_import",
     "alf_export",
     "alf_delta",
     "alf_apply",
     "alf_purge",
+    "saga_validate",
     "saga_import",
     "saga_export",
     "migrate",
@@ -64,13 +67,15 @@ impl Call<'_> {
 
     /// The parameters with names of files that do not depend on the current directory, if they name files.
     fn with_whole_names(&self, params: &RawValue) -> Result<Option<String>> {
-        let members = serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(params.get());
-        // The owner refuses what is no object, and what are no names.
-        let Some(mut members) = members.ok().filter(|_| OF_FILES.contains(&self.method)) else {
+        if !OF_FILES.contains(&self.method) {
             return Ok(None);
-        };
-        for name in FILES {
-            let Some(member) = members.get_mut(*name) else { continue };
+        }
+        // The owner refuses what is no object, what are no names, and what is there twice.
+        let Ok(Members(mut members)) = serde_json::from_str(params.get()) else { return Ok(None) };
+        for (name, member) in &mut members {
+            if !FILES.contains(&name.as_str()) {
+                continue;
+            }
             let Ok(files) = serde_json::from_str::<Files>(member.get()) else { continue };
             let whole = files.whole().ok_or_else(|| {
                 let message = format!("{name}: the current directory has no name in UTF-8");
@@ -78,7 +83,43 @@ impl Call<'_> {
             })?;
             *member = serde_json::value::to_raw_value(&whole)?;
         }
-        one_line(&serde_json::to_string(&members)?).map(Some)
+        one_line(&serde_json::to_string(&Members(members))?).map(Some)
+    }
+}
+
+/// The members of an object as they come, also those that come twice.
+struct Members(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> std::result::Result<Self, D::Error> {
+        struct Read;
+
+        impl<'de> Visitor<'de> for Read {
+            type Value = Members;
+
+            fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                to.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> std::result::Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        source.deserialize_map(Read)
+    }
+}
+
+impl Serialize for Members {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(name, member)| (name, member)))
     }
 }
 
@@ -141,6 +182,17 @@ mod tests {
             json!(here.join("k"))
         );
         assert_eq!(sent("paths", r#"{"to": "x"}"#)["params"]["to"], "x");
+        let document = sent("saga_validate", r#"{"path": "profile.json"}"#);
+        assert_eq!(document["params"]["path"], json!(here.join("profile.json")));
+    }
+
+    #[test]
+    fn a_member_that_comes_twice_is_refused_by_the_owner() {
+        let params: Box<RawValue> =
+            serde_json::from_str(r#"{"path": "a", "native": true, "path": "b"}"#).unwrap();
+        let line = Call { id: "7", method: "alf_export", params: Some(&params) }.line().unwrap();
+        let line = String::from_utf8(line).unwrap();
+        assert_eq!(line.matches("\"path\":").count(), 2, "{line}");
     }
 
     #[test]

@@ -53,7 +53,7 @@ struct Serving {
     hosting: Hosting,
     converse: Converse,
     listener: Listener,
-    connections: Mutex<HashMap<u64, Connected>>,
+    connections: Mutex<Connections>,
     last: AtomicU64,
     /// A number by chance.
     number: u64,
@@ -61,16 +61,32 @@ struct Serving {
     offers: Offers,
 }
 
+/// The connections that are served.
+#[derive(Default)]
+struct Connections {
+    all: HashMap<u64, Connected>,
+    /// True once the store is to be closed.
+    is_closing: bool,
+}
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// It has not told yet, or asks for a sign of life.
+    Greets,
+    Asks,
+    /// It makes vectors for the store.
+    Embeds,
+}
+
 /// A connection that is served.
 struct Connected {
     stream: Arc<UnixStream>,
     /// How long an answer waits for its reader.
     writing: Arc<Writing>,
-    thread: Option<JoinHandle<()>>,
     /// Cancels what it has asked for.
     cancel: CancelHandle,
-    /// True if it makes vectors for the store.
-    embeds: bool,
+    role: Role,
 }
 
 /// Forgets a connection when it ends, however that is.
@@ -78,7 +94,7 @@ struct Ends<'s>(&'s Serving, u64);
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {
-        self.0.connections().remove(&self.1);
+        self.0.connections().all.remove(&self.1);
     }
 }
 
@@ -115,51 +131,40 @@ impl Service {
         Ok(Self { shared, accepting: Some(accepting), wake: Some(wake) })
     }
 
-    /// Accepts nobody any more, and returns once everything is answered that was asked before: where that takes
-    /// longer than a moment, `tell` gets the number of requests. The caller still has the store open.
+    /// Takes no new requests, and returns once everything is answered that was asked before: where that takes longer
+    /// than a moment, `tell` gets the number of requests. Signs of life are given meanwhile. The caller still has the
+    /// store open.
     pub(super) fn stop(&mut self, tell: &mut dyn FnMut(usize)) {
-        self.wake = None;
         let Some(accepting) = self.accepting.take() else { return };
+        self.shared.connections().is_closing = true;
+        self.finish(Role::Asks, tell);
+        // What was asked is answered by the help of those that embed.
+        self.finish(Role::Embeds, tell);
+        self.wake = None;
         let _ = accepting.join();
         self.shared.listener.remove();
-        // What is asked is answered by the help of those that embed.
-        self.finish(false, tell);
-        self.finish(true, tell);
+        self.finish(Role::Greets, &mut |_| {});
     }
 
-    /// Ends the connections that embed, or the others, once what they asked is answered.
-    fn finish(&self, embed: bool, tell: &mut dyn FnMut(usize)) {
-        let threads: Vec<_> = {
-            let mut connections = self.shared.connections();
-            let ending = connections.values_mut().filter(|one| one.embeds == embed);
-            let end = |one: &mut Connected| {
-                // What was sent is read yet; what is not sent fails where it is sent.
-                let _ = one.stream.shutdown(Shutdown::Read);
-                one.thread.take()
-            };
-            ending.filter_map(end).collect()
-        };
-        let began = Instant::now();
-        let unfinished = || threads.iter().filter(|one| !one.is_finished()).count();
-        while unfinished() > 0 && began.elapsed() < MOMENT {
+    /// Ends the connections of a role once what they asked is answered.
+    fn finish(&self, role: Role, tell: &mut dyn FnMut(usize)) {
+        let (began, mut told) = (Instant::now(), false);
+        loop {
+            let left = self.shared.end(role);
+            if left == 0 {
+                return;
+            }
+            if !told && began.elapsed() >= MOMENT {
+                told = true;
+                tell(left);
+            }
             thread::sleep(LOOK_EVERY);
-        }
-        match unfinished() {
-            0 => {}
-            left => tell(left),
-        }
-        while unfinished() > 0 {
-            self.shared.end_stalled();
-            thread::sleep(LOOK_EVERY);
-        }
-        for one in threads {
-            let _ = one.join();
         }
     }
 
     /// Number of connections that are served.
     pub(super) fn connections(&self) -> usize {
-        self.shared.connections().len()
+        self.shared.connections().all.len()
     }
 }
 
@@ -170,17 +175,37 @@ impl Drop for Service {
 }
 
 impl Serving {
-    fn connections(&self) -> MutexGuard<'_, HashMap<u64, Connected>> {
+    fn connections(&self) -> MutexGuard<'_, Connections> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the connections whose answer nobody has read for a while.
-    fn end_stalled(&self) {
-        for one in self.connections().values() {
-            if one.writing.waited() > ANSWER_TIME_AT_THE_END {
-                let _ = one.stream.shutdown(Shutdown::Both);
-            }
+    /// Has the connections of a role end with what they were asked, at once those whose answer nobody has read for a
+    /// while. Returns how many there are.
+    fn end(&self, role: Role) -> usize {
+        let mut connections = self.connections();
+        let mut left = 0;
+        for one in connections.all.values_mut().filter(|one| one.role == role) {
+            left += 1;
+            let how = match one.writing.waited() > ANSWER_TIME_AT_THE_END || role == Role::Greets {
+                true => Shutdown::Both,
+                // What was sent is read yet; what is not sent fails where it is sent.
+                false => Shutdown::Read,
+            };
+            let _ = one.stream.shutdown(how);
         }
+        left
+    }
+
+    /// Notes what a connection is for. Returns `false` where the store is being closed.
+    fn begin(&self, id: u64, role: Role) -> bool {
+        let mut connections = self.connections();
+        if connections.is_closing {
+            return false;
+        }
+        if let Some(connected) = connections.all.get_mut(&id) {
+            connected.role = role;
+        }
+        true
     }
 
     /// Accepts connections until the other end of `woken` is closed.
@@ -209,7 +234,7 @@ impl Serving {
     /// Serves a connection on a thread of its own.
     fn serve(self: &Arc<Self>, stream: UnixStream) {
         let is_own = peer(&stream).is_ok_and(|peer| peer.is_same_user);
-        if !is_own || self.connections().len() >= MAX_CONNECTIONS {
+        if !is_own || self.connections().all.len() >= MAX_CONNECTIONS {
             let why = match is_own {
                 false => Error::new_access("the store is another user's"),
                 true => Error::refused(
@@ -227,12 +252,11 @@ impl Serving {
         let connected = Connected {
             stream: Arc::clone(&stream),
             writing: Arc::clone(&writing),
-            thread: None,
             cancel: CancelHandle::new(),
-            embeds: false,
+            role: Role::Greets,
         };
         // Before the thread: it removes the connection when it ends.
-        self.connections().insert(id, connected);
+        self.connections().all.insert(id, connected);
         let serving = Arc::clone(self);
         let run = move || {
             let ends = Ends(&serving, id);
@@ -240,13 +264,9 @@ impl Serving {
             let _ = serving.converse(id, &stream, &writing);
             drop(ends);
         };
-        match thread::Builder::new().name(format!("relay-{id}")).spawn(run) {
-            Ok(thread) => {
-                if let Some(connected) = self.connections().get_mut(&id) {
-                    connected.thread = Some(thread);
-                }
-            }
-            Err(_) => drop(self.connections().remove(&id)),
+        // It removes its connection when it ends; where it cannot begin, that is done here.
+        if thread::Builder::new().name(format!("relay-{id}")).spawn(run).is_err() {
+            self.connections().all.remove(&id);
         }
     }
 
@@ -272,7 +292,7 @@ impl Serving {
         let (join, model) = match first {
             First::Ping => return Ok(send(&mut writer, &Reply::Done)?),
             First::Cancel(other) => {
-                if let Some(other) = self.connections().get(&other) {
+                if let Some(other) = self.connections().all.get(&other) {
                     other.cancel.cancel();
                 }
                 return Ok(send(&mut writer, &Reply::Done)?);
@@ -280,6 +300,11 @@ impl Serving {
             First::Join(join) => (join, None),
             First::Embed(join, model) => (join, Some(model)),
         };
+        let role = if model.is_some() { Role::Embeds } else { Role::Asks };
+        if !self.begin(id, role) {
+            // As if it had ended already.
+            return Ok(());
+        }
         if let Err(error) = self.admit(id, &join, &mut reader, &mut writer) {
             return Ok(send(&mut writer, &Reply::Refused(Refused::from(&error)))?);
         }
@@ -307,9 +332,6 @@ impl Serving {
         if self.hosting.settings.contains_key(EMBEDDER) {
             return Ok(tell(false)?);
         }
-        if let Some(connected) = self.connections().get_mut(&id) {
-            connected.embeds = true;
-        }
         let store = &self.hosting.store;
         match self.offers.add(store, model, (id, stream), || tell(true)) {
             Ok(()) => {
@@ -324,7 +346,7 @@ impl Serving {
     /// What cancels the next request of a connection.
     fn renew(&self, id: u64) -> CancelHandle {
         let cancel = CancelHandle::new();
-        if let Some(connected) = self.connections().get_mut(&id) {
+        if let Some(connected) = self.connections().all.get_mut(&id) {
             connected.cancel = cancel.clone();
         }
         cancel

@@ -6,14 +6,15 @@
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
 use rustix::io::Errno;
-use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::process::geteuid;
 
@@ -32,6 +33,8 @@ const CONNECT_AGAIN: Duration = Duration::from_millis(5);
 pub(super) struct Listener {
     pub(super) socket: UnixListener,
     path: PathBuf,
+    /// Device and number of the socket's file.
+    file: (u64, u64),
 }
 
 impl Listener {
@@ -45,15 +48,26 @@ impl Listener {
         }
         let socket = with_address(directory, NEW_NAME, |address| UnixListener::bind(address))?;
         fs::set_permissions(&new, Permissions::from_mode(0o600))?;
-        fs::rename(&new, &path)?;
-        Ok(Self { socket, path })
+        let file = fs::symlink_metadata(&new).map(|file| number(&file))?;
+        if let Err(error) = fs::rename(&new, &path) {
+            let _ = fs::remove_file(&new);
+            return Err(error);
+        }
+        Ok(Self { socket, path, file })
     }
 
     /// Removes the socket, so that nobody looks for who listens no more. The caller still holds the store's lock.
     pub(super) fn remove(&self) {
-        // Where it stays it is one that a killed process leaves.
-        let _ = fs::remove_file(&self.path);
+        // Where it stays it is one that a killed process leaves. In a directory that was replaced it is another's.
+        if fs::symlink_metadata(&self.path).is_ok_and(|found| number(&found) == self.file) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
+}
+
+/// Device and number of a file.
+fn number(file: &fs::Metadata) -> (u64, u64) {
+    (file.dev(), file.ino())
 }
 
 /// The process at the other end of a connection.
@@ -63,11 +77,11 @@ pub(super) struct Peer {
     pub(super) is_same_user: bool,
 }
 
-/// Returns who is at the other end.
+/// Returns who is at the other end. A process that cannot be seen from here, as in another container, has the number 0.
 pub(super) fn peer(stream: &UnixStream) -> io::Result<Peer> {
-    let of = socket_peercred(stream)?;
-    let pid = u32::try_from(of.pid.as_raw_nonzero().get()).unwrap_or_default();
-    Ok(Peer { pid, is_same_user: of.uid == geteuid() })
+    let of = getsockopt(stream, PeerCredentials)?;
+    let pid = u32::try_from(of.pid()).unwrap_or_default();
+    Ok(Peer { pid, is_same_user: of.uid() == geteuid().as_raw() })
 }
 
 /// Connects to who has the store in a directory open; `None` if nobody listens. One that takes no connection until

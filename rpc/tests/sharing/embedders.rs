@@ -1,7 +1,10 @@
 //! Embedders of clients that relay: the owner, which has none, asks them for vectors.
 
-use std::sync::Arc;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -223,6 +226,8 @@ fn an_embedder_that_panics_leaves_searches_by_words_and_the_next_text() {
     let owner = Client::open(dir.path(), plain()).unwrap();
     let relay = join(&dir, &drinks()).unwrap();
     put(&relay, "a cup of coffee");
+    // One that fails is tried with a text that it embedded before.
+    settle(&relay);
     put(&relay, "do not panic");
     put(&relay, "green tea");
     settle(&relay);
@@ -262,4 +267,62 @@ fn who_embeds_for_an_encrypted_store_has_its_key() {
     put(&relay, "a cup of coffee");
     settle(&relay);
     assert_eq!(found(&owner, "tea"), 1);
+}
+
+/// One that says when it is asked, and answers once it may.
+struct Gated(Mutex<(Sender<()>, Receiver<()>)>);
+
+impl Embedder for Gated {
+    fn model(&self) -> &str {
+        "gated"
+    }
+
+    fn dimension(&self) -> usize {
+        1
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>, StoreError> {
+        let gate = self.0.lock().unwrap();
+        gate.0.send(()).unwrap();
+        let _ = gate.1.recv();
+        texts.iter().map(|_| Ok(Vector::new(vec![1.0])?)).collect()
+    }
+}
+
+/// What the owner answers to a first line; nothing if it ends the connection.
+fn first_line(dir: &TempDir, line: &str) -> String {
+    let mut stream = UnixStream::connect(dir.path().join("socket")).unwrap();
+    writeln!(stream, "{line}").unwrap();
+    let mut told = String::new();
+    BufReader::new(stream).read_line(&mut told).unwrap();
+    told
+}
+
+#[test]
+fn an_owner_that_closes_gives_signs_of_life_until_all_is_answered() {
+    let dir = tempfile::tempdir().unwrap();
+    let ((asked, was_asked), (let_go, may)) = (channel(), channel());
+    let gated = Arc::new(Gated(Mutex::new((asked, may))));
+    let open = OpenOptions::new().embedder(gated, Metric::Cosine);
+    let owner = Client::open(dir.path(), options(open)).unwrap();
+    let relay = Client::open(dir.path(), plain()).unwrap();
+    put(&relay, "tea");
+    was_asked.recv().unwrap();
+    let_go.send(()).unwrap();
+    settle(&relay);
+    let asking = thread::spawn(move || found(&relay, "tea"));
+    was_asked.recv().unwrap();
+    let closing = thread::spawn(move || owner.close().unwrap());
+    // From then on nobody joins any more.
+    while first_line(&dir, &super::greeting(env!("CARGO_PKG_VERSION"), &json!({})).to_string())
+        != ""
+    {
+        thread::sleep(Duration::from_millis(2));
+    }
+    assert_eq!(first_line(&dir, "\"ping\""), "\"done\"\n");
+    assert!(!closing.is_finished() && !asking.is_finished());
+    let_go.send(()).unwrap();
+    assert_eq!(asking.join().unwrap(), 1);
+    closing.join().unwrap();
+    assert!(!dir.path().join("socket").exists());
 }

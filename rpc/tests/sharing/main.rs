@@ -470,3 +470,40 @@ fn rest(stream: &mut UnixStream) -> String {
     stream.read_to_string(&mut told).unwrap();
     told
 }
+
+/// A request whose id is null has an answer with that id, and so has one that cannot be read.
+#[test]
+fn an_answer_to_no_id_is_an_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let _owner = Client::open(dir.path(), plain()).unwrap();
+    let path = dir.path().to_str().unwrap();
+    let open = json!({ "jsonrpc": "2.0", "id": 1, "method": "open", "params": { "path": path } });
+    let mut asked = format!("{open}\n").into_bytes();
+    asked.extend(b"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"stats\"}\n");
+    asked.extend(b"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"cal\",\"params\":{\"query\":\"RECALL \xff\"}}\n");
+    asked.extend(b"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"stats\"}\n");
+    let mut answers = Vec::new();
+    let patience = grainstore_rpc::Patience::default();
+    grainstore_rpc::serve(&mut asked.as_slice(), &mut answers, &patience, false).unwrap();
+    let answers = String::from_utf8(answers).unwrap();
+    let answers: Vec<Value> =
+        answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers.len(), 4, "{answers:?}");
+    assert_eq!((&answers[1]["id"], &answers[3]["id"]), (&Value::Null, &json!(2)));
+    assert!(answers[1]["result"].is_object(), "{}", answers[1]);
+    assert_eq!(answers[2]["error"]["data"]["code"], "CAL-E070", "{}", answers[2]);
+}
+
+/// A directory that was replaced has the socket of another owner.
+#[test]
+fn an_owner_leaves_the_socket_of_another_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, moved) = (dir.path().join("store"), dir.path().join("moved"));
+    let first = Client::open(&store, plain()).unwrap();
+    std::fs::rename(&store, &moved).unwrap();
+    let second = Client::open(&store, plain()).unwrap();
+    first.close().unwrap();
+    let relay = Client::open(&store, plain()).unwrap();
+    assert!(relay.owner().is_some());
+    drop(second);
+}

@@ -5,9 +5,10 @@ use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use argon2::{Algorithm, Argon2, Params, Version};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::secret::{Secret, fill_random};
 use crate::base::error::{Error, ErrorKind, Result};
@@ -195,6 +196,8 @@ impl KeyProvider for KeyFile {
 pub struct Passphrase {
     text: Zeroizing<String>,
     cost: (u32, u32, u32),
+    /// The key that was derived last, and from what: who asks for it again does not wait again.
+    derived: Arc<Mutex<Option<(Derivation, Zeroizing<[u8; 32]>)>>>,
 }
 
 impl fmt::Debug for Passphrase {
@@ -210,7 +213,8 @@ impl Passphrase {
     /// A passphrase, with 64 MiB, three passes and one lane for a new store.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: Zeroizing::new(text.into()), cost: Self::DEFAULT_COST }
+        let text = Zeroizing::new(text.into());
+        Self { text, cost: Self::DEFAULT_COST, derived: Arc::default() }
     }
 
     /// Sets the cost for a new store: memory in KiB, passes, lanes.
@@ -243,13 +247,20 @@ impl KeyProvider for Passphrase {
         let params = Params::new(memory_kib, passes, lanes, Some(32));
         let params =
             params.map_err(|error| key_error(format!("the cost is impossible: {error}")))?;
-        let mut key = [0; 32];
+        // Held while it is derived: of several threads one derives it.
+        let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((from, key)) = &*derived
+            && from == derivation
+        {
+            return Ok(MasterKey::new(**key));
+        }
+        let mut key = Zeroizing::new([0; 32]);
         let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
         argon
-            .hash_password_into(self.text.as_bytes(), &salt, &mut key)
+            .hash_password_into(self.text.as_bytes(), &salt, &mut *key)
             .map_err(|error| key_error(format!("the passphrase cannot be used: {error}")))?;
-        let master = MasterKey::new(key);
-        key.zeroize();
+        let master = MasterKey::new(*key);
+        *derived = Some((*derivation, key));
         Ok(master)
     }
 }

@@ -44,8 +44,8 @@ pub(crate) struct Connection {
 }
 
 /// What came of looking for the process that has a store open.
-pub(super) enum Sought {
-    Joined(Box<Connection>),
+pub(crate) enum Sought<C = Connection> {
+    Joined(Box<C>),
     /// Nobody listens: it is being opened or closed, or is open for one process alone.
     Nobody,
 }
@@ -66,7 +66,7 @@ pub(crate) enum Lost {
 }
 
 /// Who joins, with what.
-pub(super) struct Joining<'j> {
+pub(crate) struct Joining<'j> {
     pub(super) directory: &'j Path,
     pub(super) open: &'j OpenOptions,
     pub(super) settings: &'j BTreeMap<String, String>,

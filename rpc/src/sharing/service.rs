@@ -39,7 +39,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// What serves the connections of a store.
 #[derive(Debug)]
-pub(super) struct Service {
+pub(crate) struct Service {
     shared: Arc<Serving>,
     accepting: Option<JoinHandle<()>>,
     /// Closed to wake the thread that accepts.

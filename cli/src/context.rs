@@ -153,6 +153,17 @@ impl<'w> Context<'w> {
         }
     }
 
+    /// Says it if no other process can use the store while this one has it open.
+    pub(crate) fn tell_unshared(&mut self) {
+        let why = match &*self.own.borrow() {
+            Some(Own::Client(client)) => client.unshared(),
+            _ => None,
+        };
+        if let Some(why) = why {
+            self.output.note(&unshared_note(&why));
+        }
+    }
+
     /// Keeps the store of this command, to close it.
     pub(crate) fn keep(&self, store: &Store) {
         *self.own.borrow_mut() = Some(Own::Store(store.clone()));
@@ -286,4 +297,9 @@ pub(crate) fn with_opening_hint(error: Error) -> Error {
         Some(hint) => error.with_hint_for(&code, hint),
         None => error,
     }
+}
+
+/// Says that no other process can use the store meanwhile.
+pub(crate) fn unshared_note(why: &str) -> String {
+    format!("note: no other process can use the store meanwhile: {why}")
 }

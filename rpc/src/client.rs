@@ -262,6 +262,14 @@ impl Client {
         self.0.close(tell)
     }
 
+    /// Why no other process can use the store while this one has it open: it cannot listen on a socket in the store's
+    /// directory. `None` where others can, where this process relays itself, and where the store was opened to be read
+    /// or with `exclusive`.
+    #[must_use]
+    pub fn unshared(&self) -> Option<String> {
+        self.0.unshared()
+    }
+
     /// Number of connections of other processes that this one serves at present.
     #[must_use]
     pub fn served(&self) -> usize {

@@ -1,12 +1,12 @@
 //! `grain mcp`: the Model Context Protocol on stdin and stdout (docs/mcp.md).
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write as _};
 
 use clap::{Args, ValueEnum};
 use grainstore_rpc::Client;
 use grainstore_serve::{McpOptions, Profile, serve_mcp};
 
-use crate::context::{Context, with_opening_hint};
+use crate::context::{Context, unshared_note, with_opening_hint};
 use crate::error::Result;
 
 /// Serve the store to agents over the Model Context Protocol (MCP), one message a line on stdin and stdout
@@ -41,7 +41,11 @@ impl Mcp {
         let store = context.globals.store.clone();
         let opening = context.client_options(!context.globals.read_only)?;
         let mut options = McpOptions::new(move || {
-            Client::open(&store, opening.clone()).map_err(with_opening_hint)
+            let client = Client::open(&store, opening.clone()).map_err(with_opening_hint)?;
+            if let Some(why) = client.unshared() {
+                let _ = writeln!(io::stderr(), "{}", unshared_note(&why));
+            }
+            Ok(client)
         });
         options.profile = match self.profile {
             Tools::Memory => Profile::Memory,

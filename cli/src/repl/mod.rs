@@ -85,6 +85,7 @@ impl Repl {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let interactive = is_on_terminal() && !context.output.is_json();
         let opened = welcome::open(context, self.demo, interactive)?;
+        context.tell_unshared();
         let colours = interactive && highlight::colours_wanted();
         let mode = match self.format {
             Some(format) => Mode::As(format),

@@ -104,7 +104,10 @@ pub(crate) fn open(mut given: Open, host: &mut Host) -> Result<Value> {
     };
     let store = host.open(&path, options)?;
     Ok(match store.owner() {
-        None => json!({ "created": store.has_created() }),
+        None => match store.unshared() {
+            None => json!({ "created": store.has_created() }),
+            Some(why) => json!({ "created": store.has_created(), "unshared": why }),
+        },
         Some(owner) => json!({ "created": false, "owner_pid": owner }),
     })
 }

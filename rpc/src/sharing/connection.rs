@@ -31,6 +31,8 @@ pub(crate) struct Connection {
     number: u64,
     /// The number of the owner.
     owner: u64,
+    /// The number of the store.
+    store: String,
     pid: u32,
     directory: std::path::PathBuf,
     /// True if the last sign of life was asked for in vain, since nobody listens.
@@ -38,8 +40,8 @@ pub(crate) struct Connection {
 }
 
 /// What came of looking for the process that has a store open.
-pub(super) enum Sought {
-    Joined(Box<Connection>),
+pub(crate) enum Sought<C = Connection> {
+    Joined(Box<C>),
     /// Nobody listens: it is being opened or closed, or is open for one process alone.
     Nobody,
 }
@@ -89,6 +91,7 @@ impl Connection {
             line: Vec::new(),
             number: joined.connection,
             owner: joined.owner,
+            store: joined.store,
             pid,
             directory: as_who.directory.to_owned(),
             unreached: false,
@@ -111,6 +114,11 @@ impl Connection {
             // It has ended by now, or has one of its own.
             _ => Ok(None),
         }
+    }
+
+    /// The number of the store.
+    pub(super) fn store(&self) -> &str {
+        &self.store
     }
 
     /// The number of the owner.

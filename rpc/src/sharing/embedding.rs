@@ -282,7 +282,7 @@ impl Offering {
 
 /// What was offered to an owner.
 #[derive(Debug)]
-pub(super) struct Offered {
+pub(crate) struct Offered {
     /// The number of that owner.
     pub(super) to: u64,
     /// `None` if there was nothing to offer, or no need for it.

@@ -80,6 +80,8 @@ pub(super) struct Joined {
     pub(super) connection: u64,
     /// A number by chance of who has the store open.
     pub(super) owner: u64,
+    /// The store's number, for good, in hexadecimal digits.
+    pub(super) store: String,
     /// What is asked of an encrypted store's key, with the answer to what the other asked.
     pub(super) proof: Option<Proof>,
 }

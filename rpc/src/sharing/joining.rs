@@ -22,7 +22,7 @@ pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 const SHORTEST_GREETING: Duration = Duration::from_millis(100);
 
 /// Who joins, with what.
-pub(super) struct Joining<'j> {
+pub(crate) struct Joining<'j> {
     pub(super) directory: &'j Path,
     pub(super) open: &'j OpenOptions,
     pub(super) settings: &'j BTreeMap<String, String>,

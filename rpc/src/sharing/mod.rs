@@ -4,6 +4,7 @@
 //! - `service`, `watched`: the owner's side. `joining`, `connection`: the relay's. `greeting`, `socket`: of both.
 //! - `embedding`: embedders of relays, which the owner asks.
 //! - `in_doubt`: requests that were lost with their owner. `request_line`: a request as a line.
+//! - `machine`: what these need of the machine, which a test simulates (`take_over`).
 
 #[cfg(target_os = "linux")]
 mod connection;
@@ -14,12 +15,15 @@ mod greeting;
 mod in_doubt;
 #[cfg(target_os = "linux")]
 mod joining;
+mod machine;
 mod request_line;
 #[cfg(target_os = "linux")]
 mod service;
 mod shared;
 #[cfg(target_os = "linux")]
 mod socket;
+#[cfg(all(test, shuttle))]
+mod take_over;
 #[cfg(not(target_os = "linux"))]
 mod unshared;
 #[cfg(target_os = "linux")]
@@ -36,14 +40,15 @@ use unshared as service;
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use grainstore::cal::CancelHandle;
 use grainstore::{ManualClock, OpenOptions, Session, SessionOptions, Store};
 
-pub(crate) use self::connection::{Connection, Lost};
+pub(crate) use self::connection::Lost;
 use self::in_doubt::{in_doubt, is_reading, is_repeatable};
+use self::machine::{Machine, Mutex, ThisMachine};
 pub(crate) use self::request_line::Call;
 use self::shared::{Place, Shared};
 use crate::dids::SharedResolver;
@@ -119,23 +124,28 @@ pub(crate) struct Conversation<'c> {
 pub(crate) type Converse = fn(Conversation<'_>) -> Result<()>;
 
 /// What the clones of a client share.
-#[derive(Default)]
-struct Own {
+struct Own<M: Machine> {
     /// The session where this process owns the store, and the number of the owning.
-    session: Mutex<Option<(u64, Session)>>,
+    session: Mutex<Option<(u64, M::Session)>>,
     /// Connections that wait for a request, with the number of the joining.
-    idle: Mutex<Vec<(u64, Connection)>>,
+    idle: Mutex<Vec<(u64, M::Connection)>>,
+}
+
+impl<M: Machine> Default for Own<M> {
+    fn default() -> Self {
+        Self { session: Mutex::new(None), idle: Mutex::new(Vec::new()) }
+    }
 }
 
 /// A store that this process owns or has joined, and a session of it. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct SharedStore {
-    shared: Arc<Shared>,
+pub(crate) struct SharedStore<M: Machine = ThisMachine> {
+    shared: Arc<Shared<M>>,
     session: SessionOptions,
-    own: Arc<Own>,
+    own: Arc<Own<M>>,
 }
 
-impl std::fmt::Debug for SharedStore {
+impl<M: Machine> std::fmt::Debug for SharedStore<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}, {:?}", self.shared, self.session)
     }
@@ -145,8 +155,20 @@ impl SharedStore {
     /// Opens the store in a directory, or joins the process that has it open. `converse` answers others, where it
     /// is open here.
     pub(crate) fn open(path: &Path, options: ClientOptions, converse: Converse) -> Result<Self> {
+        Self::open_on(ThisMachine { converse }, path, options)
+    }
+
+    /// The store, where this process owns it at present.
+    pub(crate) fn owned(&self) -> Option<Store> {
+        self.shared.owned()
+    }
+}
+
+impl<M: Machine> SharedStore<M> {
+    /// As [`SharedStore::open`], on a machine.
+    fn open_on(machine: M, path: &Path, options: ClientOptions) -> Result<Self> {
         let session = options.session.clone();
-        let (shared, joined) = Shared::open(path, options, converse)?;
+        let (shared, joined) = Shared::open(path, options, machine)?;
         let own = Own::default();
         if let Some((number, connection)) = joined {
             own.idle.lock().unwrap_or_else(PoisonError::into_inner).push((number, *connection));
@@ -164,13 +186,8 @@ impl SharedStore {
         self.shared.created
     }
 
-    /// The store, where this process owns it at present.
-    pub(crate) fn owned(&self) -> Option<Store> {
-        self.shared.owned()
-    }
-
     /// The session of this client, where this process owns the store at present.
-    pub(crate) fn owned_session(&self) -> Option<Session> {
+    pub(crate) fn owned_session(&self) -> Option<M::Session> {
         match self.shared.place() {
             Ok(Place::Here(number, store)) => Some(self.session_on(number, &store)),
             _ => None,
@@ -189,6 +206,11 @@ impl SharedStore {
         self.shared.close(tell)
     }
 
+    /// Why others cannot use the store while this process has it open; see [`Client::unshared`](crate::Client::unshared).
+    pub(crate) fn unshared(&self) -> Option<String> {
+        self.shared.alone()
+    }
+
     /// Number of connections of other processes that this one serves at present.
     pub(crate) fn served(&self) -> usize {
         self.shared.served()
@@ -198,8 +220,8 @@ impl SharedStore {
     pub(crate) fn with<T>(
         &self,
         request: &Call<'_>,
-        mut here: impl FnMut(Session, Option<SharedResolver>) -> T,
-        mut there: impl FnMut(&mut Connection, &[u8]) -> std::result::Result<T, Lost>,
+        mut here: impl FnMut(M::Session, Option<SharedResolver>) -> T,
+        mut there: impl FnMut(&mut M::Connection, &[u8]) -> std::result::Result<T, Lost>,
     ) -> Result<T> {
         let (mut deadline, mut line) = (None, None);
         loop {
@@ -210,7 +232,7 @@ impl SharedStore {
                 Place::There(number) => match self.idle(number) {
                     Some(connection) => (number, connection),
                     None => {
-                        let until = *deadline.get_or_insert_with(|| Instant::now() + TAKE_OVER);
+                        let until = *deadline.get_or_insert_with(|| self.shared.now() + TAKE_OVER);
                         match self.shared.settle(number, &self.session, until)? {
                             Some((number, connection)) => (number, *connection),
                             None => continue,
@@ -229,7 +251,7 @@ impl SharedStore {
                 }
                 Err(lost) => lost,
             };
-            let pid = connection.pid();
+            let pid = M::pid(&connection);
             let is_repeatable = || is_repeatable(request.method, request.params);
             match lost {
                 Lost::Listener(error) => return Err(error),
@@ -244,20 +266,20 @@ impl SharedStore {
                 }
                 Lost::Unsent => {}
             }
-            let until = *deadline.get_or_insert_with(|| Instant::now() + TAKE_OVER);
-            if Instant::now() > until {
+            let until = *deadline.get_or_insert_with(|| self.shared.now() + TAKE_OVER);
+            if self.shared.now() > until {
                 return Err(Error::owner_hangs(pid));
             }
         }
     }
 
     /// The session of this client on the store that this process owns.
-    fn session_on(&self, number: u64, store: &Store) -> Session {
+    fn session_on(&self, number: u64, store: &M::Store) -> M::Session {
         let mut own = self.own.session.lock().unwrap_or_else(PoisonError::into_inner);
         match &*own {
             Some((of, session)) if *of == number => session.clone(),
             _ => {
-                let session = store.session(self.session.clone());
+                let session = M::session(store, self.session.clone());
                 *own = Some((number, session.clone()));
                 session
             }
@@ -265,13 +287,13 @@ impl SharedStore {
     }
 
     /// Takes a connection that waits for a request; those to former owners end.
-    fn idle(&self, number: u64) -> Option<Connection> {
+    fn idle(&self, number: u64) -> Option<M::Connection> {
         let mut idle = self.own.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.retain(|(of, _)| *of == number);
         idle.pop().map(|(_, connection)| connection)
     }
 
-    fn park(&self, number: u64, connection: Connection) {
+    fn park(&self, number: u64, connection: M::Connection) {
         let mut idle = self.own.idle.lock().unwrap_or_else(PoisonError::into_inner);
         // What many requests at once have opened is not kept open for ever.
         if idle.len() < MAX_IDLE {

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use data_encoding::HEXLOWER;
 use grainstore::cal::CancelHandle;
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -41,7 +42,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// What serves the connections of a store.
 #[derive(Debug)]
-pub(super) struct Service {
+pub(crate) struct Service {
     shared: Arc<Serving>,
     accepting: Option<JoinHandle<()>>,
     /// Closed to wake the thread that accepts.
@@ -364,7 +365,8 @@ impl Serving {
         let own = challenge()?;
         let answer = self.hosting.store.key_proof(&bound("owner", &own, &join.challenge))?;
         let proof = answer.map(|answer| Proof { challenge: own.clone(), answer: digits(&answer) });
-        let joined = Joined { connection: id, owner: self.number, proof };
+        let store = HEXLOWER.encode(&self.hosting.store.id()?);
+        let joined = Joined { connection: id, owner: self.number, store, proof };
         send(writer, &Reply::Joined(joined))?;
         let Some(expected) =
             self.hosting.store.key_proof(&bound("relay", &own, &join.challenge))?

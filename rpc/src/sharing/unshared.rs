@@ -15,9 +15,9 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub(crate) enum Connection {}
 
-pub(super) enum Sought {
+pub(crate) enum Sought<C = Connection> {
     #[expect(dead_code, reason = "nobody is joined")]
-    Joined(Box<Connection>),
+    Joined(Box<C>),
     Nobody,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Lost {
     Listener(Error),
 }
 
-pub(super) struct Joining<'j> {
+pub(crate) struct Joining<'j> {
     pub(super) directory: &'j Path,
     pub(super) open: &'j OpenOptions,
     pub(super) settings: &'j BTreeMap<String, String>,
@@ -86,7 +86,7 @@ impl Offered {
 
 /// Nothing that serves.
 #[derive(Debug)]
-pub(super) enum Service {}
+pub(crate) enum Service {}
 
 impl Service {
     pub(super) fn start(_: &Path, _: Hosting, _: Converse) -> io::Result<Self> {

@@ -219,7 +219,7 @@ fn refuses_without_key(proof: Value) {
         writeln!(
             stream,
             "{}",
-            json!({ "joined": { "connection": 1, "owner": 1, "proof": proof } })
+            json!({ "joined": { "connection": 1, "owner": 1, "store": "", "proof": proof } })
         )
         .unwrap();
         rest(&mut stream)
@@ -506,4 +506,45 @@ fn an_owner_leaves_the_socket_of_another_alone() {
     let relay = Client::open(&store, plain()).unwrap();
     assert!(relay.owner().is_some());
     drop(second);
+}
+
+/// Who cannot listen says so, to itself and to those who open it over the protocol.
+#[test]
+fn an_owner_that_cannot_listen_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let none = Client::open(dir.path(), plain()).unwrap();
+    assert_eq!(none.unshared(), None);
+    none.close().unwrap();
+    std::fs::create_dir(dir.path().join("socket.new")).unwrap();
+    let owner = Client::open(dir.path(), plain()).unwrap();
+    assert!(owner.unshared().unwrap().contains("socket"), "{:?}", owner.unshared());
+    owner.close().unwrap();
+    let path = dir.path().to_str().unwrap();
+    let open = json!({ "jsonrpc": "2.0", "id": 1, "method": "open", "params": { "path": path } });
+    let (asked, mut answers) = (open.to_string(), Vec::new());
+    let patience = grainstore_rpc::Patience::default();
+    grainstore_rpc::serve(&mut asked.as_bytes(), &mut answers, &patience, false).unwrap();
+    let answer: Value = serde_json::from_slice(&answers).unwrap();
+    assert!(answer["result"]["unshared"].as_str().unwrap().contains("socket"), "{answer}");
+}
+
+/// A store of another number is another store, whatever its path.
+#[test]
+fn a_store_that_took_the_place_of_another_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, moved) = (dir.path().join("store"), dir.path().join("moved"));
+    let first = Client::open(&store, plain()).unwrap();
+    let relay = Client::open(&store, plain()).unwrap();
+    std::fs::rename(&store, &moved).unwrap();
+    let other = Client::open(&store, plain()).unwrap();
+    first.close().unwrap();
+    let refused = relay.call::<Value>("put", &event("hello")).unwrap_err();
+    assert_eq!(refusal(&refused).0, "ERR_CONFLICT", "{refused}");
+    other.close().unwrap();
+    let refused = relay.call::<Value>("put", &event("hello")).unwrap_err();
+    assert_eq!(refusal(&refused).0, "ERR_CONFLICT", "{refused}");
+    assert_eq!(
+        Client::open(&store, plain()).unwrap().call::<Value>("stats", &json!({})).unwrap()["grains"],
+        0
+    );
 }

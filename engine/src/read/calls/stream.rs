@@ -131,6 +131,7 @@ impl Session {
 }
 
 /// A message from the statement's thread to the consumer.
+#[derive(Debug)]
 enum StreamMessage {
     Started,
     Event(Event),

@@ -196,7 +196,7 @@ impl Error {
 
     /// The error of a process that has the store open and does not answer.
     pub(crate) fn owner_hangs(pid: u32) -> Self {
-        let message = format!("the store is open in process {pid}, which does not answer");
+        let message = format!("the store is open in {}, which does not answer", process(pid));
         Self::refused(
             "ERR_BUSY",
             message,
@@ -498,6 +498,14 @@ fn cal_hint(error: &cal::Error) -> &str {
     match error.kind() {
         cal::ErrorKind::Memory => store_hint(error.code(), error.suggestion()),
         _ => error.suggestion(),
+    }
+}
+
+/// The name of a process; one that cannot be seen from here, as in another container, has the number 0.
+pub(crate) fn process(pid: u32) -> String {
+    match pid {
+        0 => "a process that cannot be seen from here".to_owned(),
+        pid => format!("process {pid}"),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::embedding::{Model, Offering};
+use super::embedding::{Model, Offered, Offering};
 use super::greeting::{First, Reply};
 use super::joining::{Joining, Reached, SIGN_OF_LIFE, hear, is_timeout, reach};
 use super::socket::connect;
@@ -98,21 +98,26 @@ impl Connection {
         })))
     }
 
-    /// Offers the embedder of the options to the process that has a store open. `None` if that has one, or has ended.
+    /// Offers the embedder of the options to the process that has a store open.
     ///
     /// # Errors
     /// As [`Connection::join`]; `ERR_CONFLICT` where another process offers another model, `ERR_DIMENSION` for one
     /// that does not fit what is stored.
-    pub(super) fn offer(as_who: &Joining<'_>, deadline: Instant) -> Result<Option<Offering>> {
-        let Some((embedder, metric)) = as_who.open.given_embedder() else { return Ok(None) };
+    pub(super) fn offer(as_who: &Joining<'_>, deadline: Instant) -> Result<Offered> {
+        let Some((embedder, metric)) = as_who.open.given_embedder() else {
+            return Ok(Offered::Nothing);
+        };
         let model = Model::of(&*embedder, metric);
-        let offered = reach(as_who, deadline, |join| First::Embed(join, model))?;
-        let Some(Reached { mut reader, .. }) = offered else { return Ok(None) };
+        let reached = reach(as_who, deadline, |join| First::Embed(join, model))?;
+        let Some(Reached { mut reader, joined, .. }) = reached else { return Ok(Offered::Unheard) };
         match hear(&mut reader) {
-            Ok(Reply::Embed { is_needed: true }) => Offering::start(embedder, reader).map(Some),
+            Ok(Reply::Embed { is_needed: true }) => {
+                Ok(Offered::Taken(joined.owner, Offering::start(embedder, reader)?))
+            }
+            Ok(Reply::Embed { is_needed: false }) => Ok(Offered::Unneeded(joined.owner)),
             Ok(Reply::Refused(refused)) => Err(refused.into()),
-            // It has ended by now, or has one of its own.
-            _ => Ok(None),
+            // It has ended by now, or is at work that nothing else may run beside.
+            _ => Ok(Offered::Unheard),
         }
     }
 

@@ -256,7 +256,7 @@ pub(super) fn wait_for_end(stream: &UnixStream) {
 
 /// An embedder of this process that the owner of a store asks, until this is dropped or the owner ends.
 #[derive(Debug)]
-pub(super) struct Offering {
+pub(crate) struct Offering {
     stream: UnixStream,
     thread: JoinHandle<()>,
 }
@@ -280,19 +280,27 @@ impl Offering {
     }
 }
 
-/// What was offered to an owner.
+/// What came of offering an embedder to the owner of a store, who is told by a number.
 #[derive(Debug)]
-pub(crate) struct Offered {
-    /// The number of that owner.
-    pub(super) to: u64,
-    /// `None` if there was nothing to offer, or no need for it.
-    pub(super) offering: Option<Offering>,
+pub(crate) enum Offered {
+    /// There is none to offer.
+    Nothing,
+    Taken(u64, Offering),
+    /// The owner has one of its own.
+    Unneeded(u64),
+    /// It is to be offered again.
+    Unheard,
 }
 
 impl Offered {
-    /// Returns `true` if an owner has nothing to be offered any more.
+    /// Returns `true` if an owner need not be offered anything any more.
     pub(super) fn holds(&self, owner: u64) -> bool {
-        self.to == owner && self.offering.as_ref().is_none_or(Offering::is_alive)
+        match self {
+            Self::Nothing => true,
+            Self::Taken(to, offering) => *to == owner && offering.is_alive(),
+            Self::Unneeded(to) => *to == owner,
+            Self::Unheard => false,
+        }
     }
 }
 

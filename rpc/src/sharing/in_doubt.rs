@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::error::Error;
+use crate::error::{Error, process};
 
 /// Methods that change nothing, or that change what they change once, however often they are asked.
 const REPEATABLE: &[&str] = &[
@@ -104,8 +104,8 @@ pub(super) fn in_doubt(method: &str, pid: u32, what: &str) -> Error {
         "rotate_keys" => "see with which of both keys the store opens",
         _ => "look at the last entries of `audit`: they tell whether it was done",
     };
-    let message =
-        format!("process {pid}, which had the store open, {what}: {method} was done, or was not");
+    let who = process(pid);
+    let message = format!("{who}, which had the store open, {what}: {method} was done, or was not");
     Error::refused("ERR_IN_DOUBT", message, look)
 }
 

@@ -75,12 +75,7 @@ pub(crate) trait Machine: Sized {
     fn id_there(connection: &Self::Connection) -> Self::Id;
 
     /// Offers the embedder of the options; see [`Connection::offer`].
-    fn offer(
-        &self,
-        joining: &Joining<'_>,
-        connection: &Self::Connection,
-        until: Instant,
-    ) -> Result<Self::Offered>;
+    fn offer(&self, joining: &Joining<'_>, until: Instant) -> Result<Self::Offered>;
 
     /// Returns `true` if there is nothing to offer any more at the other end.
     fn holds(offered: &Self::Offered, connection: &Self::Connection) -> bool;
@@ -151,14 +146,8 @@ impl Machine for ThisMachine {
         connection.store().to_owned()
     }
 
-    fn offer(
-        &self,
-        joining: &Joining<'_>,
-        connection: &Connection,
-        until: Instant,
-    ) -> Result<Offered> {
-        let offering = Connection::offer(joining, until)?;
-        Ok(Offered { to: connection.owner(), offering })
+    fn offer(&self, joining: &Joining<'_>, until: Instant) -> Result<Offered> {
+        Connection::offer(joining, until)
     }
 
     fn holds(offered: &Offered, connection: &Connection) -> bool {

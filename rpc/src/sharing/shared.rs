@@ -288,7 +288,7 @@ impl<M: Machine> Shared<M> {
         if matches!(&state.owning, Owning::There { offered, .. } if M::holds(offered, connection)) {
             return Ok(());
         }
-        let offered = self.machine.offer(&self.joining(open, session), connection, until)?;
+        let offered = self.machine.offer(&self.joining(open, session), until)?;
         state.owning = Owning::There { pid: M::pid(connection), offered };
         Ok(())
     }

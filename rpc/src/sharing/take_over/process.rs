@@ -304,7 +304,7 @@ impl Machine for Process {
 
     fn id_there(_: &Relay) {}
 
-    fn offer(&self, _: &Joining<'_>, _: &Relay, _: Instant) -> Result<()> {
+    fn offer(&self, _: &Joining<'_>, _: Instant) -> Result<()> {
         Ok(())
     }
 

@@ -288,8 +288,13 @@ fn check_found(
     Ok(())
 }
 
+/// Logs that are tried: `GRAINSTORE_SWEEP=full` for more.
+fn cases() -> u32 {
+    if std::env::var("GRAINSTORE_SWEEP").is_ok_and(|sweep| sweep == "full") { 200 } else { 20 }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn every_lookup_answers_as_the_model_does(

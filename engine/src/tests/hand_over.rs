@@ -51,7 +51,7 @@ fn empty() -> Image {
     let disk = Disk::default();
     Runner::new(RandomScheduler::new(1), config()).run({
         let disk = disk.clone();
-        move || open(&disk, &clock_at(START_MS)).unwrap().close()
+        move || open(&disk, &clock_at(START_MS)).unwrap().close().unwrap()
     });
     disk.live()
 }
@@ -167,7 +167,7 @@ fn closing_answers_every_write_and_keeps_those_it_acknowledged() {
             })
         });
         let closing = store.clone();
-        let closer = thread::spawn(move || closing.close());
+        let closer = thread::spawn(move || closing.close().unwrap());
         join(writers.chain([closer]).collect());
         store.close().unwrap();
         drop(store);

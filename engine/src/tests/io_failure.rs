@@ -185,7 +185,7 @@ fn fail_everywhere(
 ) -> Found {
     let script = Script::random(seed, calls);
     let mut found = Found::default();
-    for number in (1..).step_by(if is_full() { 1 } else { 4 }) {
+    for number in (1..).step_by(if is_full() { 1 } else { 6 }) {
         let mut attempt = Attempt::new(&script, cache_bytes, fault(number));
         attempt.run();
         assert_no_writer_panicked();

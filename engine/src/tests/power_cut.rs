@@ -138,10 +138,10 @@ pub(crate) fn replay(
 
 #[test]
 fn what_was_acknowledged_is_there_whenever_the_power_goes() {
-    let (seeds, calls) = if is_full() { (1..=12, 250) } else { (1..=1, 100) };
+    let (seeds, calls) = if is_full() { (1..=12, 250) } else { (1..=1, 60) };
     for seed in seeds {
         let script = Script::random(seed, calls);
-        let mut sweep = Sweep::new(&script, 20);
+        let mut sweep = Sweep::new(&script, if is_full() { 20 } else { 40 });
         sweep.run();
         sweep.report(&format!("seed {seed}"));
         assert!(sweep.in_flight > 0, "some cuts come after the sync has all but ended");

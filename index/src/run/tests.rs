@@ -314,23 +314,30 @@ fn plain_store() -> Store {
 
 #[test]
 fn a_merge_does_not_spread_damage() {
-    let damaged = plain_store();
+    let store = plain_store();
     let (run, flips) = ("index.run.00000001", [2, 9, 700]);
-    for key in keys(&damaged, run).into_iter().filter(|key| key >> 32 < 13) {
-        for byte in flips {
-            let store = plain_store();
-            let txn = store.db.begin_write().unwrap();
-            let mut rows = txn.open_table(RunTableDefinition::new(run)).unwrap();
-            let mut block = rows.get(key).unwrap().unwrap().value().to_vec();
-            let Some(at) = block.get_mut(byte) else { continue };
-            *at ^= 1;
-            rows.insert(key, block.as_slice()).unwrap();
-            drop(rows);
-            txn.commit().unwrap();
+    // Flips a bit, or flips it back. False where a block has no such byte.
+    let flip = |key: u64, byte: usize| {
+        let txn = store.db.begin_write().unwrap();
+        let mut rows = txn.open_table(RunTableDefinition::new(run)).unwrap();
+        let mut block = rows.get(key).unwrap().unwrap().value().to_vec();
+        let Some(at) = block.get_mut(byte) else { return false };
+        *at ^= 1;
+        rows.insert(key, block.as_slice()).unwrap();
+        drop(rows);
+        txn.commit().unwrap();
+        true
+    };
+    let mut damaged = 0;
+    for key in keys(&store, run).into_iter().filter(|key| key >> 32 < 13) {
+        for byte in flips.into_iter().filter(|byte| flip(key, *byte)) {
             assert_eq!(code(merged(&store)), "ERR_INTEGRITY", "block {key:x}, byte {byte}");
             assert_eq!(Tables::open(store.db.begin_read().unwrap(), None).run_count().unwrap(), 2);
+            assert!(flip(key, byte));
+            damaged += 1;
         }
     }
+    assert!(damaged > 10, "{damaged} were damaged");
 }
 
 #[test]

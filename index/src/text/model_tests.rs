@@ -88,8 +88,18 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// More and larger stores: `GRAINSTORE_SWEEP=full`.
+fn is_full() -> bool {
+    std::env::var("GRAINSTORE_SWEEP").is_ok_and(|sweep| sweep == "full")
+}
+
+/// Stores that are tried.
+fn cases() -> u32 {
+    if is_full() { 400 } else { 40 }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn answers_are_those_of_reading_everything(
@@ -142,20 +152,21 @@ impl Spread {
     }
 }
 
-/// Thousands of documents in several segments of different average lengths, with some deleted.
-fn large() -> Store {
+/// This part of 4,100 documents, in several segments of different average lengths, with some deleted.
+fn large(part: u64) -> Store {
     let (mut store, mut spread) = (Store::new(), Spread(3));
-    for (first, count, length) in
-        [(0, 2_600, 12), (2_600, 1_000, 40), (3_600, 400, 9), (4_000, 100, 20)]
-    {
-        for sequence in first..first + count {
+    let mut first = 0;
+    for (count, length) in [(2_600, 12), (1_000, 40), (400, 9), (100, 20)] {
+        let end = first + count / part;
+        for sequence in first..end {
             store.set(sequence, spread.document(length));
         }
-        if first < 4_000 {
+        if count > 100 {
             store.fold(Vec::new());
         }
+        first = end;
     }
-    for sequence in (0..4_000).step_by(11) {
+    for sequence in (0..4_000 / part).step_by(11) {
         if sequence % 2 == 0 {
             store.remove(sequence, false);
         } else {
@@ -167,7 +178,7 @@ fn large() -> Store {
 
 #[test]
 fn thousands_of_documents_in_segments_of_all_sizes_are_answered_exactly() {
-    let mut store = large();
+    let mut store = large(if is_full() { 1 } else { 2 });
     assert!(store.texts.stats().segments >= 3, "{:?}", store.texts.stats());
     let should = |terms: &[&str]| any_of(terms, Occur::Should);
     let must = |terms: &[&str]| any_of(terms, Occur::Must);
@@ -209,7 +220,7 @@ fn any_of(terms: &[&str], occur: Occur) -> FullTextQuery {
 
 #[test]
 fn most_documents_that_have_a_common_word_are_not_looked_at() {
-    let store = large();
+    let store = large(1);
     let question = any_of(&["w1", "w2"], Occur::Should);
     let mut judge = |sequence: crate::posting::Sequence| Ok(Some(address(sequence.get())));
     let (hits, scored) =

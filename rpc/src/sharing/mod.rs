@@ -22,7 +22,8 @@ mod service;
 mod shared;
 #[cfg(target_os = "linux")]
 mod socket;
-#[cfg(all(test, shuttle))]
+#[cfg(shuttle)]
+#[cfg(test)]
 mod take_over;
 #[cfg(not(target_os = "linux"))]
 mod unshared;

@@ -38,7 +38,7 @@ fn queries() -> Vec<Query> {
 fn pages_together_are_the_answer_whatever_their_size() {
     for seed in 1..3 {
         let (_dir, session) = store();
-        fill(&session, &mut Random::new(seed), 90);
+        fill(&session, &mut Random::new(seed), 60);
         for query in queries() {
             let whole = scored(&session, &query);
             assert!(whole.len() > 5, "{query:?}");

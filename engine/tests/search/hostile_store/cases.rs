@@ -23,7 +23,7 @@ fn target(world: &World, fields: &Value, words: &str) -> Target {
 fn one_word_in_every_grain() {
     let world = World::new("one word");
     let session = world.session();
-    let count = number(6_000, 60_000);
+    let count = number(3_000, 60_000);
     let grains = (0..count).map(|at| {
         let (subject, object) = (format!("subject{at}"), format!("everywhere word{at}"));
         grain(&belief(&subject, "says", &object, at))
@@ -61,7 +61,7 @@ fn one_word_in_every_grain() {
 fn a_fact_that_was_superseded_very_often() {
     let world = World::new("chain");
     let session = world.session();
-    let count = number(2_000, 12_000);
+    let count = number(1_200, 12_000);
     let mut chain = Vec::with_capacity(count);
     let mut waiting = Vec::with_capacity(count);
     for at in 0..count {
@@ -87,7 +87,7 @@ fn a_fact_that_was_superseded_very_often() {
 fn a_fact_that_was_said_anew_very_often() {
     let world = World::new("same fact");
     let session = world.session();
-    let count = number(2_000, 12_000);
+    let count = number(1_200, 12_000);
     let submitted: Vec<_> = (0..count)
         .map(|at| {
             session.submit(grain(&belief("restless", "is at", "sea", at)), SameFact::Supersede)
@@ -128,7 +128,7 @@ fn ends(world: &World, subject: &str, relation: &str, chain: &[grainstore::Conte
 fn a_fact_with_very_many_current_grains() {
     let world = World::new("crowd");
     let session = world.session();
-    let count = number(2_000, 40_000);
+    let count = number(1_200, 40_000);
     let grains =
         (0..count).map(|at| grain(&belief("restless", "is at", &format!("place{at}"), at)));
     let put = world.timed("put_batch", || session.put_batch(grains)).unwrap();

@@ -13,7 +13,7 @@ use crate::query::random::Random;
 use crate::query::world::World;
 
 /// Times the index is damaged, and questions after each.
-const ROUNDS: usize = 40;
+const ROUNDS: usize = 20;
 /// Bytes of a page of redb, and the first one of a page with rows.
 const PAGE: usize = 4_096;
 const LEAF: u8 = 1;

@@ -11,7 +11,7 @@ use crate::query::statements::Statement;
 use crate::query::world::World;
 
 /// Statements of a normal run.
-const STATEMENTS: usize = 800;
+const STATEMENTS: usize = 480;
 /// Bytes of a query.
 const MAX_BYTES: usize = 8192;
 

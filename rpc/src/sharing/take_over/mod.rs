@@ -20,7 +20,7 @@ use shuttle::sync::Mutex;
 use shuttle::thread::{self, JoinHandle};
 use shuttle::{Config, MaxSteps, Runner};
 
-use self::process::Process;
+use self::process::{Process, Relay};
 use self::world::{Disk, Params, Pid, Request, World};
 use super::{Call, ClientOptions, SharedStore};
 use crate::error::{Error, Result};
@@ -226,11 +226,7 @@ impl Client {
         let params = serde_json::value::to_raw_value(&serde_json::json!({ "key": key }))?;
         let request = Call { id: "0", method, params: Some(&params) };
         let here = Request { method: method.to_owned(), params: Params { key: key.to_owned() } };
-        self.store.with(
-            &request,
-            |store, _| store.run(&here),
-            |relay, line| relay.exchange(line),
-        )?
+        self.store.with(&request, |store, _| store.run(&here), Relay::exchange)?
     }
 
     fn close(&self) {

@@ -73,17 +73,24 @@ impl Process {
             pipe.welcome = pipe.hello;
             (pipe.hello || pipe.read_shut || pipe.left).then_some(pipe.hello)
         })?;
-        while greeted {
+        if greeted {
+            self.answer(number, &SimulatedStore(store))?;
+        }
+        self.step(|state| state.pipes[number].closed = true)
+    }
+
+    /// Answers the requests of a connection until its other end is closed, or no more of it is to be read.
+    fn answer(&self, number: usize, store: &SimulatedStore) -> Result<()> {
+        loop {
             let request = self.step_when(|state| {
                 let pipe = &mut state.pipes[number];
                 let request = pipe.requests.pop_front();
                 (request.is_some() || pipe.read_shut || pipe.left).then_some(request)
             })?;
-            let Some(request) = request else { break };
-            let answer = SimulatedStore(Arc::clone(&store)).run(&request);
+            let Some(request) = request else { return Ok(()) };
+            let answer = store.run(&request);
             self.step(|state| state.pipes[number].answers.push_back(answer))?;
         }
-        self.step(|state| state.pipes[number].closed = true)
     }
 }
 

@@ -181,6 +181,7 @@ impl Format {
     /// # Errors
     /// `ERR_SCHEMA` if it looks like one of another format, which the message names, or has nothing of this one.
     pub(super) fn check(self, source: &Source) -> Result<()> {
+        self.check_no_database(source)?;
         let look = Look::of(source)?;
         if self.info().looks.fit(&look) {
             return Ok(());
@@ -214,8 +215,32 @@ impl Format {
     pub(super) fn check_beside(self, ask: &Ask<'_>) -> Result<()> {
         match (ask.beside, self.beside()) {
             (Some(_), None) => Err(Error::schema(format!("{self} reads one file alone"))),
-            _ => Ok(()),
+            (Some(beside), Some(_)) => self.check_no_database(beside),
+            (None, _) => Ok(()),
         }
+    }
+
+    /// Checks that a file is no SQLite database.
+    ///
+    /// # Errors
+    /// `ERR_SCHEMA`, with the line that makes JSON of its table.
+    fn check_no_database(self, source: &Source) -> Result<()> {
+        let Some(file) = source.single() else { return Ok(()) };
+        if !source.beginning(file, LOOK_BYTES)?.starts_with(b"SQLite format 3\0") {
+            return Ok(());
+        }
+        let hint = match self {
+            Self::Mem0 => formats::mem0::HOW_TO_WRITE,
+            Self::LangGraph => {
+                "write its table as JSON: `sqlite3 -json FILE \"SELECT prefix, key, CAST(value AS TEXT) AS value, \
+                 created_at, updated_at, expires_at FROM store\" > store.json`"
+            }
+            _ => {
+                "write a table of it as JSON: `sqlite3 -json FILE \"SELECT * FROM TABLE\" > rows.json`"
+            }
+        };
+        let error = Error::schema("it is an SQLite database, which is not read itself");
+        Err(error.with_hint(hint).in_entry(&file.name))
     }
 
     /// Reads an export.

@@ -4,6 +4,8 @@
 
 mod history;
 
+pub(in crate::migrate) use history::HOW_TO_WRITE;
+
 use grainstore::EpochMs;
 use serde_json::{Map, Value};
 

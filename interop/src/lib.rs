@@ -21,6 +21,7 @@ pub mod json;
 mod kept;
 pub mod migrate;
 mod monitor;
+mod other;
 pub mod saga;
 mod scratch;
 mod transfer;

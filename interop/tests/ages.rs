@@ -339,7 +339,7 @@ fn exported(session: &Session, to: &Path, options: &ExportOptions) -> ExportRepo
 fn all(session: &Session, to: &Path) -> Vec<(PathBuf, Value)> {
     let report = exported(session, to, &ExportOptions::default());
     let packs = report.packs.into_iter().map(|pack| {
-        assert!(verify_file(&pack.path).is_valid(), "{:?}", verify_file(&pack.path));
+        assert!(verify_file(&pack.path).unwrap().is_valid(), "{:?}", verify_file(&pack.path));
         let read: Value = serde_json::from_slice(&std::fs::read(&pack.path).unwrap()).unwrap();
         assert_eq!(read["root_hash"], pack.root_hash);
         (pack.path, read)

@@ -1,22 +1,21 @@
 //! `grain ages`: evidence of the decisions of a store, for auditors.
 
+mod verify;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use grainstore::{EpochMs, Session};
-use grainstore_interop::ages::{self, ExportOptions, ExportReport, Segment, Verdict};
+use grainstore_interop::ages::{self, ExportOptions, ExportReport, Segment};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::followed::{followed, followed_call};
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::input::Source;
 use crate::reach::{as_named, file_name};
 use crate::text::parse_time;
-
-/// Bytes of a pack that are read at most.
-const MAX_PACK_BYTES: usize = 64 << 20;
 
 /// Evidence of the decisions of the store, for auditors: AGES v1 Evidence Packs
 #[derive(Debug, Args)]
@@ -30,10 +29,11 @@ enum What {
     /// Write segments of the audit log as Evidence Packs; prints the root of each, to be kept elsewhere. With
     /// --namespace only those with an entry about a grain in it
     Export(Export),
-    /// Verify packs, offline and without a store: prints VALID or TAMPERED, of several with the name before it
+    /// Verify packs, offline and without a store: prints VALID or TAMPERED, of several with the name before it. What
+    /// cannot be opened has no verdict
     Verify {
-        /// The packs; - for stdin
-        #[arg(value_name = "FILE|-", required = true)]
+        /// The packs, or a folder of them; - for stdin
+        #[arg(value_name = "FILE|DIR|-", required = true)]
         packs: Vec<Source>,
     },
     /// List the segments of the audit log
@@ -63,10 +63,7 @@ impl Ages {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         match self.what {
             What::Export(export) => export.run(context),
-            What::Verify { packs } => match packs.as_slice() {
-                [pack] => verify(pack, context),
-                packs => verify_all(packs, context),
-            },
+            What::Verify { packs } => verify::run(&packs, context),
             What::Segments => list(context),
         }
     }
@@ -104,51 +101,6 @@ impl Export {
             }
             Ok(())
         })
-    }
-}
-
-/// Prints a verdict for each pack, with its name.
-fn verify_all(packs: &[Source], context: &mut Context<'_>) -> Result<()> {
-    let mut found = Vec::with_capacity(packs.len());
-    for pack in packs {
-        found.push((pack.to_string(), verdict_of(pack, context)));
-    }
-    let told: Vec<_> =
-        found.iter().map(|(file, verdict)| json!({ "file": file, "verdict": verdict })).collect();
-    context.output.answer(&json!({ "packs": told }), |output| {
-        found
-            .iter()
-            .try_for_each(|(file, verdict)| output.line(&format!("{file}: {}", verdict.word())))
-    })?;
-    context.output.flush()?;
-    let mut is_sound = true;
-    for (file, verdict) in &found {
-        if let Verdict::Tampered(tampering) = verdict {
-            context.output.note(&format!("{file}: {tampering}"));
-            is_sound = false;
-        }
-    }
-    if is_sound { Ok(()) } else { Err(Error::AlreadyReported(1)) }
-}
-
-fn verdict_of(pack: &Source, context: &mut Context<'_>) -> Verdict {
-    match pack.read(MAX_PACK_BYTES, &mut context.output) {
-        Ok(bytes) => ages::verify(&bytes),
-        Err(error) => Verdict::unreadable(&error.to_string()),
-    }
-}
-
-/// Prints the verdict alone on stdout, and the reason on stderr.
-fn verify(pack: &Source, context: &mut Context<'_>) -> Result<()> {
-    let verdict = verdict_of(pack, context);
-    context.output.answer(&verdict, |output| output.line(verdict.word()))?;
-    context.output.flush()?;
-    match &verdict {
-        Verdict::Tampered(tampering) => {
-            context.output.note(&tampering.to_string());
-            Err(Error::AlreadyReported(1))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -130,6 +130,10 @@ impl Unpack {
     }
 }
 
+/// What to do about a first frame of a length that no grain has: other bytes begin with no length.
+const NO_FRAMES: &str = "if these are no frames, `grain frames pack` makes some, and `grain put` takes grains as they \
+    are; if they are, the grain is larger than its profile allows";
+
 /// Reads frames, each error with the number of its frame.
 pub(super) fn read(
     input: impl std::io::Read,
@@ -137,6 +141,12 @@ pub(super) fn read(
 ) -> impl Iterator<Item = Result<ContainerEntry>> {
     let options = DecodeOptions { profile, ..DecodeOptions::default() };
     FrameReader::new(input, options).enumerate().map(|(at, entry)| {
-        entry.map_err(|error| Error::from(error).in_context(&format!("frame {at}")))
+        entry.map_err(|error| {
+            let error = Error::from(error).in_context(&format!("frame {at}"));
+            match at {
+                0 => error.with_hint_for(Code::TooLarge.name(), NO_FRAMES),
+                _ => error,
+            }
+        })
     })
 }

@@ -14,8 +14,8 @@ use crate::error::{Code, Error, Result};
 /// Create an empty store
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// The compliance rules it holds to: open, gdpr, hipaa, sox, ccpa or lgpd; `grain policy show HEAD_FILE`
-    /// shows them. Without it, open
+    /// The compliance rules it holds to: open, gdpr, hipaa, sox, ccpa or lgpd; `grain policy show NAME` shows
+    /// them. Without it, open
     #[arg(long, value_name = "NAME", value_parser = Preset::from_name)]
     preset: Option<Preset>,
     /// Encrypt it with the key in --key-file, which is made where there is none

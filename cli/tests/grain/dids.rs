@@ -88,10 +88,13 @@ fn keys_come_from_a_file_of_documents() {
         (r#"{"id": "example.com"}"#, "ERR_SCHEMA"),
         (&twice.to_string(), "ERR_SCHEMA"),
         (r#"{"id": "did:web:a", "id": "did:web:b"}"#, "ERR_SCHEMA"),
+        (r#"{"id": "did:web:a", "assertionMethod": [7]}"#, "ERR_SCHEMA"),
+        (r#"[{"id": "did:web:a"}, 7]"#, "ERR_SCHEMA"),
     ] {
         fs::write(&file, text).unwrap();
         let run = place.feed(&["verify-signature", "--did-documents", "dids.json"], signed());
         assert_eq!((run.code, run.error_code().as_str()), (1, code), "{text}");
+        assert!(!run.err.contains("enum") && !run.err.contains("variant"), "{}", run.err);
         let open = json!({ "path": "x.grains", "create": true, "did_documents": file });
         assert_eq!(rpc.refusal("open", &open), code, "{text}");
     }
@@ -124,27 +127,40 @@ fn keys_come_from_a_program_that_is_run_with_the_did() {
     fs::write(place.path().join("good"), &good).unwrap();
     let wrong = document("did:web:example.org", &multibase()).to_string();
     fs::write(place.path().join("wrong"), wrong).unwrap();
-    for (name, script, expected) in [
-        ("good.sh", told.as_str(), "valid"),
-        ("failing.sh", "#!/bin/sh\ncat good; exit 3\n", "unverifiable"),
-        ("other.sh", "#!/bin/sh\ncat wrong\n", "unverifiable"),
-        ("silent.sh", "#!/bin/sh\n", "unverifiable"),
-        ("endless.sh", "#!/bin/sh\ncat good; yes\n", "unverifiable"),
+    for (name, script, expected, why) in [
+        ("good.sh", told.as_str(), "valid", ""),
+        (
+            "failing.sh",
+            "#!/bin/sh\ncat good; exit 3\n",
+            "unverifiable",
+            "failing.sh ended with exit status: 3",
+        ),
+        ("other.sh", "#!/bin/sh\ncat wrong\n", "unverifiable", "the document of another DID"),
+        ("silent.sh", "#!/bin/sh\n", "unverifiable", "no DID document"),
+        ("endless.sh", "#!/bin/sh\ncat good; yes\n", "unverifiable", "more than 262144 bytes"),
+        (
+            "keyless.sh",
+            "#!/bin/sh\necho '{\"id\": \"did:web:example.com\"}'\n",
+            "unverifiable",
+            "no key",
+        ),
     ] {
         program(&place, name, script);
-        let run = verdict(&place, &["--did-resolver", &format!("./{name}")]);
+        let resolver = format!("./{name}");
+        let run = verdict(&place, &["--did-resolver", &resolver]);
         assert_eq!(run.split(' ').next(), Some(expected), "{name}");
+        let told = place.feed(&["verify-signature", "--did-resolver", &resolver], signed()).err;
+        assert!(told.contains(why), "{name}: {told}");
     }
     let asked = || fs::read_to_string(place.path().join("asked")).unwrap();
-    assert_eq!(asked(), format!("1:{SIGNER}\n"), "the DID is its one argument");
-    let run = place.grain(&["stats", "--did-resolver", "./no-such-program"]);
-    assert_eq!(run.code, 0, "nothing is run before a key is wanted");
-    assert_eq!(verdict(&place, &["--did-resolver", "./no-such-program"]), "unverifiable");
+    assert_eq!(asked(), format!("1:{SIGNER}\n").repeat(2), "the DID is its one argument");
+    place.grain(&["stats", "--did-resolver", "./good.sh"]).done();
+    assert_eq!(asked().lines().count(), 2, "nothing is run before a key is wanted");
 
     let mut rpc = place.rpc();
     let resolver = json!({ "did_resolver": { "command": ["./good.sh"] } });
     assert_eq!(verdict_by(&mut rpc, &place, &resolver), "valid");
-    assert_eq!(asked().lines().count(), 2, "an answer is used again");
+    assert_eq!(asked().lines().count(), 3, "an answer is used again");
     fs::remove_dir_all(place.path().join("rpc.grains")).unwrap();
     // A program that does not end is ended.
     program(&place, "slow.sh", "#!/bin/sh\ncat good\nexec sleep 1000\n");
@@ -159,6 +175,39 @@ fn keys_come_from_a_program_that_is_run_with_the_did() {
         let open = json!({ "path": "x.grains", "create": true, "did_resolver": resolver });
         assert_eq!(rpc.refusal("open", &open), code, "{resolver}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_program_that_cannot_run_is_refused_at_open() {
+    let place = Place::with_store();
+    let mut rpc = place.rpc();
+    fs::write(place.path().join("plain"), "no program").unwrap();
+    for (name, code) in [
+        ("./no-such-program", "ERR_NOT_FOUND"),
+        ("no-such-program-on-the-path", "ERR_NOT_FOUND"),
+        ("/nonexistent/program", "ERR_NOT_FOUND"),
+        ("./plain", "ERR_IO"),
+        (".", "ERR_IO"),
+    ] {
+        for command in ["stats", "verify-signature"] {
+            let run = place.feed(&[command, "--did-resolver", name], signed());
+            assert_eq!((run.code, run.error_code().as_str()), (1, code), "{command} {name}");
+            assert!(run.err.contains(name), "{}", run.err);
+        }
+        let open = json!({ "path": place.path().join("memory.grains"), "did_resolver": { "command": [name] } });
+        assert_eq!(rpc.refusal("open", &open), code, "{name}");
+    }
+    // One that is there is not run before a key is wanted.
+    place.grain(&["stats", "--did-resolver", "false"]).done();
+    let told = place.feed(&["verify-signature", "--did-resolver", "false"], signed());
+    assert!(told.err.contains("false ended with exit status: 1"), "{}", told.err);
+    program(&place, "slow.sh", "#!/bin/sh\nexec sleep 1000\n");
+    let slow = json!({ "path": place.path().join("memory.grains"),
+        "did_resolver": { "command": ["./slow.sh"], "deadline_ms": 100 } });
+    rpc.result("open", &slow);
+    let told = rpc.result("verify_signature", &json!({ "cose": BASE64.encode(&signed()) }));
+    assert!(told["reason"].as_str().unwrap().contains("did not end within 100 ms"), "{told}");
 }
 
 #[cfg(unix)]

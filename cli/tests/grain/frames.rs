@@ -56,6 +56,16 @@ fn a_stream_without_its_end_or_with_other_bytes_is_refused_by_both() {
             assert_eq!((run.code, run.error_code().as_str()), (1, code), "{arguments:?}");
         }
     }
+    // Grains that are in no frames are told what makes some.
+    let json = belief("alice", "tea");
+    let run = place.feed(&["frames", "unpack"], &json);
+    assert_eq!(run.error_code(), "ERR_TOO_LARGE");
+    assert!(run.err.contains("grain frames pack") && !run.err.contains("split"), "{}", run.err);
+    let refused = rpc.call("read_frames", &json!({ "frames": BASE64.encode(json.as_bytes()) }));
+    assert!(
+        refused["error"]["data"]["hint"].as_str().unwrap().contains("write_frames makes"),
+        "{refused}"
+    );
     let behind = [&stream[..], b"xyz"].concat();
     let answer = rpc.result("read_frames", &json!({ "frames": BASE64.encode(&behind) }));
     assert_eq!((answer["entries"].as_array().unwrap().len(), &answer["rest"]), (1, &json!(3)));

@@ -83,6 +83,9 @@ mod settings;
 #[cfg(target_os = "linux")]
 mod shared;
 #[cfg(test)]
+#[cfg(unix)]
+mod shown;
+#[cfg(test)]
 mod signed;
 #[cfg(test)]
 mod stream;

@@ -30,8 +30,47 @@ fn an_auditor_verifies_decisions_with_one_command() {
     assert_eq!((both.code, told), (1, format!("{sound}: VALID\npack.json: TAMPERED\n")));
     assert!(both.err.contains("pack.json: check 4"), "{}", both.err);
     assert_eq!(place.grain(&["ages", "verify", sound, sound]).code, 0);
-    let nothing = place.grain(&["ages", "verify", "nothing.json"]);
-    assert_eq!((nothing.code, nothing.out.as_slice()), (1, &b"TAMPERED\n"[..]));
+}
+
+#[test]
+fn there_is_a_verdict_on_what_can_be_opened_alone() {
+    let place = Place::with_store();
+    place.feed(&["put", "-"], belief("alice", "tea")).done();
+    place.grain(&["ages", "export", "evidence/"]).done();
+    let written = fs::read_dir(place.path().join("evidence")).unwrap().next().unwrap().unwrap();
+    let name = format!("evidence/{}", written.file_name().to_str().unwrap());
+    // A folder is verified file by file.
+    for folder in ["evidence", "evidence/"] {
+        let whole = place.grain(&["ages", "verify", folder]).done();
+        assert_eq!(whole.text(), format!("{name}: VALID\n"));
+    }
+    fs::write(place.path().join("evidence/b.ages.json"), "{}").unwrap();
+    let whole = place.grain(&["ages", "verify", "evidence"]);
+    assert_eq!(
+        (whole.code, whole.text()),
+        (1, &*format!("evidence/b.ages.json: TAMPERED\n{name}: VALID\n"))
+    );
+    // What is not there, or holds no file, has no verdict.
+    fs::create_dir(place.path().join("empty")).unwrap();
+    for (given, code) in [("nothing.json", "ERR_NOT_FOUND"), ("empty", "ERR_NOT_FOUND")] {
+        let nothing = place.grain(&["ages", "verify", given]);
+        assert_eq!((nothing.code, nothing.text()), (1, ""), "{given}");
+        assert!(nothing.err.contains(code) && nothing.err.contains(given), "{}", nothing.err);
+        let several = place.grain(&["ages", "verify", &name, given]);
+        assert_eq!((several.code, several.text()), (1, &*format!("{name}: VALID\n")));
+        assert!(several.err.contains(code) && several.err.contains(given), "{}", several.err);
+    }
+    let json = place.grain(&["--json", "ages", "verify", &name, "nothing.json"]);
+    assert_eq!(json.code, 1);
+    let told: serde_json::Value = serde_json::from_slice(&json.out).unwrap();
+    assert_eq!(told["packs"][1]["error"]["code"], "ERR_NOT_FOUND");
+    assert_eq!(told["packs"][1].get("verdict"), None);
+    let empty = place.feed(&["ages", "verify", "-"], "");
+    assert_eq!((empty.code, empty.text()), (1, "TAMPERED\n"));
+    let mut rpc = place.rpc();
+    let missing = json!({ "path": place.path().join("nothing.json") });
+    assert_eq!(rpc.refusal("ages_verify", &missing), "ERR_NOT_FOUND");
+    assert_eq!(rpc.refusal("ages_verify", &json!({ "path": place.path() })), "ERR_IO");
 }
 
 #[test]
@@ -43,7 +82,8 @@ fn an_agent_moves_from_store_to_store_in_an_archive() {
     from.grain(&["alf", "validate", "ada.alf"]).done();
     let archive = from.path().join("ada.alf");
     let archive = archive.to_str().unwrap();
-    to.grain(&["alf", "import", archive, "--dry-run"]).done();
+    let dry = to.grain(&["alf", "import", archive, "--dry-run"]).done();
+    assert!(dry.text().starts_with("nothing written; would be: 1 records"), "{}", dry.text());
     let report = to.grain(&["--json", "alf", "import", archive]).done().json();
     assert_eq!(report["records"]["created"], 1);
     let again = to.grain(&["--json", "alf", "import", archive]).done().json();

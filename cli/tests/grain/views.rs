@@ -117,6 +117,7 @@ fn a_view_that_was_changed_and_a_value_that_was_not_hidden_are_refused_by_both()
     fs::write(place.path().join("wrong"), coffee.to_string()).unwrap();
     let run = place.grain(&["restore-view", "view", "--revealed", "wrong"]);
     assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_INTEGRITY"));
+    assert!(run.err.contains("a revealed value") && !run.err.contains("fetch"), "{}", run.err);
     fs::write(place.path().join("part"), r#"{"object": "tea"}"#).unwrap();
     let run = place.grain(&["check-view", "view", "--revealed", "part"]).done();
     assert_eq!(run.line(), "revealed object");

@@ -47,6 +47,13 @@ pub trait DidResolver {
     /// Returns the current verification key of a DID, or `None` if it cannot be found. Never called for
     /// `did:key`, which contains its key.
     fn resolve(&self, did: &Did) -> Option<VerifyingKey>;
+
+    /// Returns why [`resolve`](Self::resolve) found no key of a DID, in a few words for a person, if that is known. It
+    /// is asked right after, becomes part of the reason of a verdict, and looks nothing up itself.
+    fn why_not(&self, did: &Did) -> Option<String> {
+        let _ = did;
+        None
+    }
 }
 
 /// A [`DidResolver`] that finds no key, for use without a network. Signatures by a `did:key` can still

@@ -176,7 +176,8 @@ fn resolve_key(did: &Did, resolver: &dyn DidResolver) -> Result<VerifyingKey, Si
             Err(SignatureVerdict::Unverifiable(format!("{did} holds a key of kind 0x{code:x}")))
         }
         KeyInDid::NotInDid => resolver.resolve(did).ok_or_else(|| {
-            SignatureVerdict::Unverifiable(format!("the key of {did} cannot be found"))
+            let why = resolver.why_not(did).map(|why| format!(": {why}")).unwrap_or_default();
+            SignatureVerdict::Unverifiable(format!("the key of {did} cannot be found{why}"))
         }),
     }
 }

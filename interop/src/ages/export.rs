@@ -87,7 +87,7 @@ pub struct ExportedPack {
 ///
 /// let report = ages::export(&session, dir.path(), &ages::ExportOptions::default(), &Monitor::default())?;
 /// assert_eq!(report.packs[0].steps, 3);
-/// assert!(ages::verify_file(&report.packs[0].path).is_valid());
+/// assert!(ages::verify_file(&report.packs[0].path)?.is_valid());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

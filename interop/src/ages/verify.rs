@@ -4,13 +4,17 @@
 //! Knows no store, no clock and no network.
 
 use std::collections::HashSet;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
+use grainstore::ErrorKind;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use subtle::ConstantTimeEq;
 
 use super::{PACK_VERSION, chain, rules, shape};
+use crate::error::{Error, Result};
 use crate::json;
 
 /// Most bytes of a pack that [`verify`] reads; a larger one is TAMPERED.
@@ -22,7 +26,7 @@ const MAX_PACK_MEMORY: u64 = 512 << 20;
 /// Deepest nesting of a pack.
 const MAX_DEPTH: usize = 16;
 
-/// The verdict on a pack. There is no third one: what cannot be read is tampered with.
+/// The verdict on a pack. There is no third one: what can be opened and is no pack is tampered with.
 ///
 /// ```
 /// use grainstore_interop::ages::{Verdict, verify};
@@ -71,18 +75,6 @@ impl std::fmt::Display for Tampering {
 }
 
 impl Verdict {
-    /// The verdict on a pack that cannot be read.
-    ///
-    /// ```
-    /// use grainstore_interop::ages::Verdict;
-    ///
-    /// assert_eq!(Verdict::unreadable("no such file").word(), "TAMPERED");
-    /// ```
-    #[must_use]
-    pub fn unreadable(why: &str) -> Self {
-        tampered(1, None, format!("it cannot be read: {why}"))
-    }
-
     /// The word of the standard: `VALID` or `TAMPERED`.
     #[must_use]
     pub fn word(&self) -> &'static str {
@@ -99,27 +91,41 @@ impl Verdict {
     }
 }
 
-/// Checks a pack in a file, like [`verify`].
+/// Checks a pack in a file, like [`verify`]. There is a verdict on what can be opened alone: a name that is mistyped shows
+/// nothing about a pack.
 ///
 /// ```
 /// use grainstore_interop::ages::verify_file;
 ///
-/// assert_eq!(verify_file("/there/is/no/such.json".as_ref()).word(), "TAMPERED");
+/// let refused = verify_file("/there/is/no/such.json".as_ref()).unwrap_err();
+/// assert_eq!(refused.code(), "ERR_NOT_FOUND");
 /// ```
-#[must_use]
-pub fn verify_file(path: &Path) -> Verdict {
-    let length = std::fs::metadata(path).map(|file| file.len());
-    match length.and_then(|length| Ok((length, std::fs::File::open(path)?))) {
-        Ok((length, _)) if length > MAX_PACK_BYTES => too_large(),
-        Ok((_, file)) => {
-            let mut bytes = Vec::new();
-            let limited = std::io::Read::take(file, MAX_PACK_BYTES + 1);
-            match std::io::copy(&mut { limited }, &mut bytes) {
-                Ok(_) => verify(&bytes),
-                Err(error) => Verdict::unreadable(&error.to_string()),
-            }
+///
+/// # Errors
+/// `ERR_NOT_FOUND`; `ERR_IO` for a folder, and for a file that cannot be opened or read.
+pub fn verify_file(path: &Path) -> Result<Verdict> {
+    let at = |error: std::io::Error| error_of(error).at_path(path);
+    let file = File::open(path).map_err(at)?;
+    let found = file.metadata().map_err(at)?;
+    if found.is_dir() {
+        return Err(Error::new(ErrorKind::Io, "it is a folder")
+            .with_hint("name the packs in it; each is a file")
+            .at_path(path));
+    }
+    if found.len() > MAX_PACK_BYTES {
+        return Ok(too_large());
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_PACK_BYTES + 1).read_to_end(&mut bytes).map_err(at)?;
+    Ok(verify(&bytes))
+}
+
+fn error_of(error: std::io::Error) -> Error {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => error.into(),
+        _ => {
+            Error::new(ErrorKind::Io, error.to_string()).with_hint("check the path and its rights")
         }
-        Err(error) => Verdict::unreadable(&error.to_string()),
     }
 }
 

@@ -12,6 +12,7 @@ use super::schema;
 use crate::archive::{Archive, Entry, EntryReader, Limits};
 use crate::error::{Error, Result};
 use crate::json::{self, Lines, MAX_LINE_BYTES, Value};
+use crate::other;
 
 /// Most bytes of a document of an archive; `ERR_LIMIT` beyond. Records and files are read bit by bit.
 pub(super) const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
@@ -84,6 +85,27 @@ impl Bundle {
         let mut bundle = Self { archive, kind, manifest, manifest_entry, partitions, named };
         bundle.named = bundle.names();
         Ok(bundle)
+    }
+
+    /// Opens an archive of this kind, and no other: what is another file is told by what it is.
+    ///
+    /// # Errors
+    /// As [`Bundle::open`]; `ERR_SCHEMA` for a delta in the place of an archive, and the other way round.
+    pub(super) fn open_asked(path: &Path, limits: Limits, kind: Kind) -> Result<Self> {
+        let (asked, own, another) = match kind {
+            Kind::Snapshot => ("an ALF archive", other::Kind::AlfArchive, other::Kind::AlfDelta),
+            Kind::Delta => ("an ALF delta", other::Kind::AlfDelta, other::Kind::AlfArchive),
+        };
+        let told = |error| other::told(error, path, asked, &[own]);
+        let bundle = Self::open(path, limits, kind).map_err(told)?;
+        let has = |name: &str| bundle.manifest.get(name).is_some();
+        match kind {
+            Kind::Snapshot if has("changes") => Err(other::refusal(another, path, asked)),
+            Kind::Delta if has("layers") && !has("changes") => {
+                Err(other::refusal(another, path, asked))
+            }
+            _ => Ok(bundle),
+        }
     }
 
     fn names(&self) -> BTreeSet<String> {

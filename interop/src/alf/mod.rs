@@ -89,4 +89,5 @@ pub use issue::{Issue, MAX_ISSUES};
 pub use partition::Granularity;
 pub use purge::{PurgeOptions, PurgeReason, PurgeReport, PurgeScope, purge, purge_archive};
 pub use survey::Artifacts;
+pub(crate) use survey::is_secret_name;
 pub use validate::{Validation, validate};

@@ -10,6 +10,7 @@ use super::survey::Survey;
 use crate::archive::Limits;
 use crate::error::{Error, Result};
 use crate::monitor::Monitor;
+use crate::other;
 
 /// What is wrong with a file, and what is not known of it: [`validate`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -58,6 +59,8 @@ pub fn validate(
         Ok(bundle) => bundle,
         Err(error) if is_of_storage(&error) => return Err(error),
         Err(error) => {
+            let own = [other::Kind::AlfArchive, other::Kind::AlfDelta];
+            let error = other::told(error, path, "an ALF archive", &own);
             let mut issues = Issues::default();
             let entry = error.entry().unwrap_or_default().to_owned();
             issues.add(Severity::Error, &Place::entry(&entry), error.message());

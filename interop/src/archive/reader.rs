@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use flate2::read::DeflateDecoder;
-use grainstore::EpochMs;
+use grainstore::{EpochMs, ErrorKind};
 use rawzip::time::{UtcDateTime, ZipDateTimeKind};
 use rawzip::{
     CompressionMethod, FileReader, RECOMMENDED_BUFFER_SIZE, ZipArchive, ZipArchiveEntryWayfinder,
@@ -115,6 +115,10 @@ impl Archive {
     pub fn open(path: impl AsRef<Path>, limits: Limits) -> Result<Self> {
         let path = path.as_ref();
         let file = File::open(path).map_err(|error| Error::from(error).at_path(path))?;
+        if file.metadata().is_ok_and(|found| found.is_dir()) {
+            let folder = Error::new(ErrorKind::Io, "it is a folder, and an archive is a file");
+            return Err(folder.with_hint("name the file").at_path(path));
+        }
         Self::of(file, limits).map_err(|error| error.at_path(path))
     }
 

@@ -2,8 +2,10 @@
 //!
 //! Knows how an export looks from outside; what is in it is the matter of `formats`.
 
-use std::collections::BTreeSet;
+mod look;
+
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 use grainstore::ErrorKind;
@@ -11,12 +13,12 @@ use serde::{Serialize, Serializer};
 
 use super::formats;
 use super::record::Sink;
+use super::rows;
 use super::source::{Source, SourceFile};
+use crate::archive::Limits;
 use crate::error::{Error, Result};
-use crate::json;
-
-/// Bytes of a file that are looked at to tell its format.
-const LOOK_BYTES: u64 = 64 << 10;
+use crate::other::{self, DATABASE, Kind};
+use look::{LOOK_BYTES, Look, Looks};
 
 /// What a reader reads.
 #[derive(Debug)]
@@ -41,22 +43,6 @@ struct Info {
     beside: Option<&'static str>,
     looks: Looks,
     reader: Reader,
-}
-
-/// How an export looks.
-enum Looks {
-    /// One of these sets of names is in a JSON document, or the first line, or the first row of a table. With the names of
-    /// the files to look in if it is a folder or an archive.
-    /// A single document that is an object and has none of the names of the sets, nor of `also`, is of no such format.
-    Names {
-        files: &'static [&'static str],
-        sets: &'static [&'static [&'static str]],
-        also: &'static [&'static str],
-    },
-    /// A folder of Markdown whose files have one of these in their names, or in their front matter.
-    Markdown { names: &'static [&'static str], front: &'static [&'static str] },
-    /// Like anything.
-    Anything,
 }
 
 macro_rules! formats {
@@ -176,11 +162,64 @@ impl Format {
         self.info().beside
     }
 
+    /// What it is, as in "it looks like ...".
+    pub(crate) fn title(self) -> &'static str {
+        self.info().title
+    }
+
+    /// The format that a file, a folder or an archive looks like, if it looks like one.
+    pub(crate) fn that_fits(path: &Path) -> Option<Self> {
+        let source = Source::open(path, Limits::default()).ok()?;
+        let look = Look::of(&source).ok()?;
+        let mut all = Self::ALL.iter().map(|format| format.info());
+        let found =
+            all.find(|info| !matches!(info.looks, Looks::Anything) && info.looks.fit(&look));
+        found.map(|info| info.format)
+    }
+
+    /// Endings of the names of the files that it reads of a folder or an archive.
+    fn endings(self) -> &'static [&'static str] {
+        match self {
+            Self::Letta => &["af", "json"],
+            Self::Claude | Self::ChatGpt => &["json"],
+            Self::BasicMemory | Self::MemFs => &["md"],
+            Self::Mem0 | Self::ServerMemory | Self::Jsonl | Self::LangGraph => &rows::ENDINGS,
+        }
+    }
+
+    /// Checks that a file is none that another command reads, and a folder no store.
+    ///
+    /// # Errors
+    /// `ERR_SCHEMA`, with what it is and what reads it.
+    pub(super) fn check_kind(self, path: &Path) -> Result<()> {
+        match Kind::ours(path) {
+            // The line that makes JSON of its table is told below.
+            None | Some(Kind::Database) => Ok(()),
+            // By a mapping any lines and objects are read.
+            Some(kind) if self == Self::Jsonl && kind != Kind::Store => Ok(()),
+            Some(kind) => Err(other::refusal(kind, path, self.title())),
+        }
+    }
+
+    /// Checks that a folder or an archive has a file that is read.
+    fn check_files(self, source: &Source) -> Result<()> {
+        let endings = self.endings();
+        let is_read = |file: &SourceFile| endings.iter().any(|ending| file.has_extension(ending));
+        if source.single().is_some() || source.files().iter().any(is_read) {
+            return Ok(());
+        }
+        let endings = endings.join(", .");
+        let message = format!("it is not {}: there is no file .{endings} in it", self.title());
+        Err(Error::schema(message).with_hint("name the folder or the archive that was exported"))
+    }
+
     /// Checks that an export may be one of this format.
     ///
     /// # Errors
     /// `ERR_SCHEMA` if it looks like one of another format, which the message names, or has nothing of this one.
     pub(super) fn check(self, source: &Source) -> Result<()> {
+        self.check_no_database(source)?;
+        self.check_files(source)?;
         let look = Look::of(source)?;
         if self.info().looks.fit(&look) {
             return Ok(());
@@ -214,8 +253,30 @@ impl Format {
     pub(super) fn check_beside(self, ask: &Ask<'_>) -> Result<()> {
         match (ask.beside, self.beside()) {
             (Some(_), None) => Err(Error::schema(format!("{self} reads one file alone"))),
-            _ => Ok(()),
+            (Some(beside), Some(_)) => self.check_no_database(beside),
+            (None, _) => Ok(()),
         }
+    }
+
+    /// Checks that a file is no SQLite database.
+    ///
+    /// # Errors
+    /// `ERR_SCHEMA`, with the line that makes JSON of its table.
+    fn check_no_database(self, source: &Source) -> Result<()> {
+        let Some(file) = source.single() else { return Ok(()) };
+        if !source.beginning(file, LOOK_BYTES)?.starts_with(DATABASE) {
+            return Ok(());
+        }
+        let hint = match self {
+            Self::Mem0 => formats::mem0::HOW_TO_WRITE,
+            Self::LangGraph => {
+                "write its table as JSON: `sqlite3 -json FILE \"SELECT prefix, key, CAST(value AS TEXT) AS value, \
+                 created_at, updated_at, expires_at FROM store\" > store.json`"
+            }
+            _ => Kind::Database.hint(),
+        };
+        let error = Error::schema("it is an SQLite database, which is not read itself");
+        Err(error.with_hint(hint).in_entry(&file.name))
     }
 
     /// Reads an export.
@@ -251,87 +312,5 @@ impl FromStr for Format {
             Error::new(kind, format!("{name:?} is no format: there are {}", names.join(", ")))
                 .with_hint("name one of them")
         })
-    }
-}
-
-/// How a source looks: the names in the beginning of its files.
-struct Look {
-    /// For each file that tells: its last name, and the names in it.
-    documents: Vec<(String, BTreeSet<String>)>,
-    /// Whether the last of them begins as an object with names.
-    is_object: bool,
-    markdown: Vec<String>,
-    front: String,
-}
-
-impl Look {
-    fn of(source: &Source) -> Result<Self> {
-        let tells = |file: &&SourceFile| {
-            source.single().is_some() || file.base_name().starts_with("conversations")
-        };
-        let (mut documents, mut is_object) = (Vec::new(), false);
-        for file in source.files().iter().filter(tells).take(4) {
-            let beginning = source.beginning(file, LOOK_BYTES)?;
-            let outline =
-                json::outline(beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&beginning));
-            is_object = outline.iter().any(|name| !name.starts_with(['[', '"']));
-            documents.push((file.base_name().to_owned(), names_in(&beginning)));
-        }
-        let notes = || source.files().iter().filter(|file| file.has_extension("md"));
-        let mut front = String::new();
-        for file in notes().take(4) {
-            let beginning = source.beginning(file, LOOK_BYTES / 16)?;
-            let text = String::from_utf8_lossy(&beginning);
-            let block = text.strip_prefix("---").and_then(|text| text.split("\n---").next());
-            front.push_str(block.unwrap_or_default());
-        }
-        let markdown = notes().map(|file| file.name.clone()).collect();
-        Ok(Self { documents, is_object, markdown, front })
-    }
-}
-
-/// The names in the beginning of a document, of JSON lines, or of a table.
-fn names_in(beginning: &[u8]) -> BTreeSet<String> {
-    let found = json::outline(beginning);
-    if !found.is_empty() {
-        return found;
-    }
-    let first = beginning.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let columns = String::from_utf8_lossy(first);
-    columns
-        .split(',')
-        .map(|name| name.trim_matches(['"', ' ', '\r', '\u{feff}']).to_owned())
-        .collect()
-}
-
-impl Looks {
-    /// Returns `false` for an object that has none of the names that one of this format may have.
-    fn may_be(&self, look: &Look) -> bool {
-        let Self::Names { sets, also, .. } = self else { return true };
-        let known = sets.iter().flat_map(|set| set.iter()).flat_map(|place| place.split("[]."));
-        let known: BTreeSet<&str> = known.chain(also.iter().copied()).collect();
-        look.documents.iter().any(|(_, names)| {
-            let is_object = look.is_object && !names.is_empty();
-            !is_object || names.iter().any(|name| known.contains(name.as_str()))
-        })
-    }
-
-    fn fit(&self, look: &Look) -> bool {
-        match self {
-            Self::Anything => true,
-            Self::Names { files, sets, .. } => look.documents.iter().any(|(name, names)| {
-                let has = |set: &&[&str]| set.iter().all(|name| names.contains(*name));
-                let is_named =
-                    look.documents.len() == 1 || files.is_empty() || files.contains(&name.as_str());
-                is_named && sets.iter().any(has)
-            }),
-            Self::Markdown { names, front } => {
-                let has_name = |name: &&str| look.markdown.iter().any(|file| file.contains(name));
-                let has_field = |field: &&str| {
-                    look.front.lines().any(|line| line.starts_with(&format!("{field}:")))
-                };
-                names.iter().any(has_name) || front.iter().any(has_field)
-            }
-        }
     }
 }

@@ -17,6 +17,8 @@ const UNSTATED_CONFIDENCE: f64 = 0.5;
 const STATE_AT: &str = "mg:state_at";
 /// The name in the context of when a record was changed last, where that is not when its grain was made.
 pub(super) const UPDATED_AT: &str = "migrate:updated_at";
+/// The name in the context of the agent that a record is of.
+pub(super) const AGENT: &str = "migrate:agent";
 /// A mark that JSON may have in its texts, and a grain may not (OMS 4.4).
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -73,7 +75,7 @@ fn context_of(record: &Record, setting: &Setting<'_>) -> Map {
     context.text("migrate:format", Some(setting.format));
     context.text("migrate:id", Some(setting.id));
     context.text("migrate:kind", Some(record.kind));
-    context.text("migrate:agent", record.who.agent.as_deref());
+    context.text(AGENT, record.who.agent.as_deref());
     let updated = record.updated.filter(|time| *time != setting.created_at);
     context.text(UPDATED_AT, updated.map(|time| time.to_string()).as_deref());
     context.text("migrate:created_at", record.made.map(|time| time.to_string()).as_deref());

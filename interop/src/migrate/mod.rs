@@ -86,6 +86,7 @@ pub fn run(
 ) -> Result<MigrateReport> {
     session.check_power(Power::Application)?;
     let source = Source::open(path, options.limits)?;
+    format.check_kind(path)?;
     format.check(&source)?;
     let beside = options.beside.as_deref().map(|path| Source::open(path, options.limits));
     let beside = beside.transpose()?;

@@ -75,7 +75,8 @@ pub(super) struct Chain {
     /// The record that this one takes the place of, where that has another id.
     pub(super) follows: Option<String>,
     pub(super) ending: Option<Ending>,
-    /// Whether the source tells less of the newest version than it may have told before: then it does not count as changed.
+    /// Whether the source tells less of it than it may have told before, and not whose it is: then the newest version does
+    /// not count as changed, and what is not known here already needs a person that the caller names.
     pub(super) is_partial: bool,
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Row {
 pub(super) type OnRow<'o> = &'o mut dyn FnMut(Row, &mut dyn Sink) -> Result<()>;
 
 /// Endings of the names of files that have lists.
-const ENDINGS: [&str; 4] = ["json", "jsonl", "ndjson", "csv"];
+pub(super) const ENDINGS: [&str; 4] = ["json", "jsonl", "ndjson", "csv"];
 
 /// The files of an export that may have lists: the only one, or those with such a name. The others are left out.
 ///

@@ -98,6 +98,17 @@ pub(super) fn instant(value: &Value, unit: Unit) -> Option<EpochMs> {
     }
 }
 
+/// Reads the date of an end, as [`instant`] does; a day alone lasts until its end, in UTC.
+pub(super) fn last_moment(value: &Value, unit: Unit) -> Option<EpochMs> {
+    let at = instant(value, unit)?;
+    let is_day = value.as_str().map(str::trim).is_some_and(|text| {
+        let is_of_day = |byte: u8| byte.is_ascii_digit() || byte == b'-';
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        digits < NUMBER_DIGITS && text.bytes().all(is_of_day)
+    });
+    Some(if is_day { EpochMs::new(at.get().saturating_add(DAY_MS - 1)) } else { at })
+}
+
 fn of_number(number: f64, unit: Unit) -> Option<EpochMs> {
     let scale = match unit {
         Unit::Seconds => 1000.0,
@@ -106,6 +117,8 @@ fn of_number(number: f64, unit: Unit) -> Option<EpochMs> {
     of_ms(number * scale)
 }
 
+/// Milliseconds of a day.
+const DAY_MS: i64 = 86_400_000;
 /// Digits of the seconds of a number that is written as text, at least: fewer may be a day.
 const NUMBER_DIGITS: usize = 9;
 
@@ -180,6 +193,18 @@ mod tests {
         }
         let ms = instant(&json!(1_721_977_020_108_u64), Unit::Milliseconds);
         assert_eq!(ms.map(EpochMs::get), Some(1_721_977_020_108));
+    }
+
+    #[test]
+    fn a_day_alone_ends_with_its_last_moment() {
+        let last = |value| last_moment(&value, Unit::Seconds).map(EpochMs::get);
+        for day in ["2024-07-26", " 2024-07-26 ", "20240726"] {
+            assert_eq!(last(json!(day)), Some(1_722_038_399_999), "{day}");
+        }
+        for at in [json!("2024-07-26T00:00:00Z"), json!(1_721_952_000), json!("1721952000")] {
+            assert_eq!(last(at.clone()), Some(1_721_952_000_000), "{at}");
+        }
+        assert_eq!(last(json!("soon")), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod age;
 mod batch;
 mod plan;
+mod whose;
 
 use std::collections::HashMap;
 
@@ -94,6 +95,8 @@ pub(super) struct Writer<'w> {
     report: MigrateReport,
     /// Records that came in for the user of the run, and name another person.
     others: u64,
+    /// Records that are left out because nothing tells whose they were.
+    nobodys: u64,
 }
 
 impl<'w> Writer<'w> {
@@ -112,6 +115,7 @@ impl<'w> Writer<'w> {
             batch: Batch::default(),
             report,
             others: 0,
+            nobodys: 0,
         }
     }
 
@@ -125,6 +129,9 @@ impl<'w> Writer<'w> {
             let others = self.others;
             self.report
                 .note(format!("{others} records name another person, and are of {user} here"));
+        }
+        if let nobodys @ 1.. = self.nobodys {
+            self.report.note(whose::note_of(nobodys));
         }
         self.report.became.sort_by(|left, right| {
             (&left.kind, &left.grain_type).cmp(&(&right.kind, &right.grain_type))

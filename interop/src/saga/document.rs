@@ -14,6 +14,7 @@ use super::kinds::{ExportType, Layer};
 use super::wallet::Wallet;
 use crate::error::{Error, Result};
 use crate::json;
+use crate::other;
 
 /// Most bytes of a [`Document`]; `ERR_LIMIT` beyond.
 pub const MAX_DOCUMENT_BYTES: usize = 16 << 20;
@@ -104,7 +105,10 @@ impl Document {
             File::open(path)?.take(most).read_to_end(&mut bytes)?;
             Self::parse(&bytes)
         };
-        read().map_err(|error: Error| error.at_path(path))
+        read().map_err(|error: Error| {
+            let own = [other::Kind::SagaDocument, other::Kind::SagaContainer];
+            other::told(error.at_path(path), path, "a SAGA document", &own)
+        })
     }
 
     /// Takes a value as a document.

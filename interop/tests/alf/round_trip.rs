@@ -65,12 +65,15 @@ fn every_member_of_an_archive_comes_back() {
 #[test]
 fn the_same_archive_again_changes_nothing() {
     let world = World::new();
-    world.import_made(&rich());
+    let made = world.import_made(&rich());
     let grains = world.store.stats().unwrap().grains;
     let (first, _) = world.export();
     let again = world.import_made(&rich());
     assert_eq!((again.records.unchanged, again.records.created, again.records.updated), (9, 0, 0));
     assert!(again.layers.values().all(|counts| counts.created + counts.replaced == 0), "{again:?}");
+    for (layer, counts) in &again.layers {
+        assert_eq!(counts.unchanged, made.layers[layer].created, "{layer}");
+    }
     assert_eq!(again.sequence, 7);
     let (second, _) = world.export();
     assert_same(&first, &second);

@@ -207,7 +207,9 @@ fn a_history_that_is_cut_off_goes_on_and_ends() {
     ];
     let mut watched = Watched::new();
     let kit = &mut watched.kit;
+    kit.options.user = Some("ann".into());
     let longer = MigrateOptions {
+        user: Some("ann".into()),
         beside: Some(kit.file("longer.jsonl", rows.join("\n"))),
         ..MigrateOptions::default()
     };

@@ -93,6 +93,12 @@ impl Kit {
         page.results.into_iter().map(|found| found.grain).collect()
     }
 
+    /// How many grains with this object hold at a time.
+    pub(crate) fn valid_at(&self, object: &str, at: i64) -> usize {
+        let query = Query::default().when(Predicate::text_is("object", object).unwrap());
+        self.query(&query.valid_at(grainstore::EpochMs::new(at))).len()
+    }
+
     /// The current grains with this text in a field.
     pub(crate) fn by(&self, field: &'static str, text: &str) -> Vec<Grain> {
         self.query(&Query::default().when(Predicate::text_is(field, text).unwrap()))

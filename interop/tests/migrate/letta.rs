@@ -60,6 +60,51 @@ fn an_agent_file_becomes_states_a_thread_and_procedures() {
 }
 
 #[test]
+fn every_field_of_an_agent_is_kept_or_told_as_left_out() {
+    let more = r#""metadata": {"k": 1, "login": {"api_key": "hush", "max_tokens": 9}}, "timezone": "Europe/Basel",
+        "tool_rules": [{"tool_name": "look_up"}], "identity_ids": ["identity-0"], "secrets": {"A": "hush"},
+        "tool_exec_environment_variables": {"API": "hush"}, "in_context_message_ids": ["message-4"],
+        "llm_config": {"model": "some-model", "context_window": 128000, "max_tokens": 1024}"#;
+    let config = r#""llm_config": {"model": "some-model"}"#;
+    let file = NEWER.replace(config, more);
+    let file =
+        file.replace(r#""groups": [],"#, r#""groups": [], "metadata": {"revision_id": "1"},"#);
+    let mut kit = Kit::new();
+    let path = kit.file("guide.af", &file);
+    let report = kit.run_thrice(Format::Letta, &path);
+    let states = kit.by("subject", "guide");
+    let prompt = states.iter().find(|state| context(state, "system_prompt").is_some()).unwrap();
+    let rest: serde_json::Value =
+        serde_json::from_str(context(prompt, "migrate:rest").unwrap()).unwrap();
+    let expected = serde_json::json!({
+        "name": "guide", "agent_type": "letta_v1_agent", "tags": ["tour"], "timezone": "Europe/Basel",
+        "metadata": {"k": 1, "login": {"max_tokens": 9}}, "tool_rules": [{"tool_name": "look_up"}],
+        "identity_ids": ["identity-0"], "llm_config": {"context_window": 128_000, "max_tokens": 1024},
+    });
+    assert_eq!(rest, expected);
+    let left = |place: &str| {
+        let found = report.left_out_first.iter().find(|left| left.place == place);
+        found.map(|left| left.why.as_str())
+    };
+    let secret = Some("its name speaks of a secret, which is no memory");
+    assert_eq!(left("guide.af: guide: metadata.login.api_key"), secret);
+    assert_eq!(left("guide.af: guide: secrets"), secret);
+    assert_eq!(
+        left("guide.af: tool_exec_environment_variables 1"),
+        Some("variables may be secrets, and are no memory")
+    );
+    assert_eq!(left("guide.af: metadata"), Some("it is of the file, and of no agent"));
+    assert!(!format!("{states:?} {report:?}").contains("hush"));
+
+    // An agent without a prompt keeps what it has.
+    let file = r#"{"agents": [{"name": "quiet", "timezone": "UTC", "created_at": "2026-01-01T00:00:00Z"},
+        {"name": "bare", "created_at": "2026-01-01T00:00:00Z"}]}"#;
+    assert_eq!(kit.run(Format::Letta, &kit.file("quiet.af", file)).added, 1);
+    let rest = r#"{"name":"quiet","timezone":"UTC"}"#;
+    assert_eq!(context(&kit.by("subject", "quiet")[0], "migrate:rest"), Some(rest));
+}
+
+#[test]
 fn messages_are_a_thread_in_their_order() {
     let kit = Kit::new();
     kit.run(Format::Letta, &kit.file("guide.af", NEWER));

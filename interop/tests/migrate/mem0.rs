@@ -40,20 +40,39 @@ fn memories_keep_their_dates_people_and_fields() {
     let rest = r#"{"hash":"0f","metadata":{"gr\u00f6\u00dfe":2,"room":"kitchen"}}"#;
     assert_eq!(context(tea, "migrate:rest"), Some(rest));
     let basel = &kit.by("user_id", "bob")[0];
-    assert_eq!(basel.int("valid_to"), Some(ms("2027-01-01T00:00:00Z")));
+    // The day is the last one.
+    assert_eq!(basel.int("valid_to"), Some(ms("2027-01-01T23:59:59.999Z")));
     assert_eq!(context(basel, "migrate:agent"), Some("guide"));
     assert_eq!(kit.objects("guide", "mg:knows"), ["Answers are short"]);
     assert_eq!(kit.objects("ann", "lives_with"), ["bob"]);
 }
 
 #[test]
-fn the_history_becomes_a_chain_and_what_was_deleted_is_retracted() {
+fn a_memory_holds_to_the_end_of_the_day_on_which_it_expires() {
+    let mut kit = Kit::new();
+    let path = kit.file("all.json", EXPORT.replace("2027-01-01", "2026-08-01"));
+    kit.run_thrice(Format::Mem0, &path);
+    for (at, found) in
+        [("2026-08-01T12:00:00Z", 1), ("2026-08-01T23:59:59.999Z", 1), ("2026-08-02T00:00:00Z", 0)]
+    {
+        assert_eq!(kit.valid_at("Bob lives in Basel", ms(at)), found, "{at}");
+    }
+    let kit = Kit::new();
+    kit.run(
+        Format::Mem0,
+        &kit.file("all.json", EXPORT.replace("2027-01-01", "2026-08-01T06:00:00Z")),
+    );
+    assert_eq!(kit.by("user_id", "bob")[0].int("valid_to"), Some(ms("2026-08-01T06:00:00Z")));
+}
+
+#[test]
+fn the_history_becomes_a_chain() {
     for (name, history) in [("h.jsonl", HISTORY.to_owned()), ("h.csv", csv()), ("h.json", json())] {
         let mut kit = Kit::new();
         let path = kit.file("all.json", EXPORT);
         kit.options.beside = Some(kit.file(name, history));
         let report = kit.run_thrice(Format::Mem0, &path);
-        assert_eq!((report.records, report.added, report.ended), (5, 6, 1), "{name}");
+        assert_eq!((report.records, report.added, report.ended), (5, 5, 0), "{name}");
         let head = kit.session.latest("ann", "mg:knows").unwrap().unwrap();
         let versions = kit.session.history(&head.address).unwrap();
         let told = |version: &grainstore::StoredGrain| {
@@ -63,12 +82,57 @@ fn the_history_becomes_a_chain_and_what_was_deleted_is_retracted() {
         let told: Vec<_> = versions.iter().map(told).collect();
         assert_eq!(told[0], ("Ann likes green tea".to_owned(), ms("2026-02-01T09:00:00Z")));
         assert_eq!(told[1], ("Ann likes tea".to_owned(), ms("2026-01-05T17:00:00.123Z")));
-        assert_eq!((told.len(), kit.search("green").len(), kit.search("dog").len()), (2, 1, 0));
-        // Deleted is not lost.
-        let dog = &kit.all_by("object", "Ann has a dog")[0];
-        let address = dog.encode(Default::default()).unwrap().address();
-        let state = kit.session.get(&address).unwrap().state;
-        assert_eq!(state.verification_status, grainstore::VerificationStatus::Retracted);
+        assert_eq!((told.len(), kit.search("green").len()), (2, 1));
+    }
+}
+
+#[test]
+fn what_was_deleted_is_left_out_unless_it_is_told_whose_it_was() {
+    let mut kit = Kit::new();
+    let path = kit.file("all.json", EXPORT);
+    kit.options.beside = Some(kit.file("h.jsonl", HISTORY));
+    let report = kit.run_thrice(Format::Mem0, &path);
+    assert_eq!((report.added, report.ended, report.left_out), (5, 0, 1));
+    assert_eq!(report.left_out_first[0].place, "history of m9");
+    let why = "its history alone has it, and does not tell whose it was";
+    assert_eq!((report.reasons(), report.left_out_why[why]), (vec![why], 1));
+    assert!(report.notes.iter().any(|note| note.contains("--user")), "{report:?}");
+    assert!(kit.all_by("object", "Ann has a dog").is_empty());
+
+    // Whose it was is said: deleted is not lost.
+    kit.options.user = Some("ann".into());
+    let report = kit.run_thrice(Format::Mem0, &path);
+    assert_eq!((report.added, report.ended, report.left_out), (4, 1, 0));
+    assert!(kit.search("dog").is_empty());
+    let dog = &kit.all_by("object", "Ann has a dog")[0];
+    assert_eq!((dog.text("user_id"), dog.text("subject")), (Some("ann"), Some("ann")));
+    let address = dog.encode(Default::default()).unwrap().address();
+    let state = kit.session.get(&address).unwrap().state;
+    assert_eq!(state.verification_status, grainstore::VerificationStatus::Retracted);
+}
+
+#[test]
+fn what_is_deleted_later_stays_of_whom_it_was() {
+    let changed = r#"{"id": "h5", "memory_id": "m1", "old_memory": "Ann likes green tea", "new_memory": "Ann likes white tea", "event": "UPDATE", "created_at": "2026-01-05T17:00:00Z", "updated_at": "2026-05-01T09:00:00Z"}"#;
+    let deleted = r#"{"id": "h6", "memory_id": "m1", "old_memory": "Ann likes tea", "event": "DELETE", "created_at": "2026-01-05T17:00:00Z", "updated_at": "2026-06-01T09:00:00Z"}"#;
+    for (first, then, versions) in [
+        (Some(HISTORY.to_owned()), format!("{HISTORY}{changed}\n{deleted}"), 3),
+        // It came in without its history.
+        (None, format!("{HISTORY}{deleted}"), 1),
+        (None, format!("{HISTORY}{changed}\n{deleted}"), 2),
+    ] {
+        let mut kit = Kit::new();
+        kit.options.beside = first.map(|text| kit.file("h.jsonl", text));
+        kit.run(Format::Mem0, &kit.file("all.json", EXPORT));
+        kit.options.beside = Some(kit.file("h.jsonl", then));
+        let none = kit.file("none.json", r#"{"results": []}"#);
+        let report = kit.run_thrice(Format::Mem0, &none);
+        assert_eq!((report.ended, report.left_out), (1, 1), "{report:?}");
+        let of_ann = kit.all_by("user_id", "ann");
+        assert_eq!(of_ann.len(), versions);
+        assert!(of_ann.iter().all(|grain| grain.text("subject") == Some("ann")));
+        assert!(kit.all_by("subject", "user").is_empty());
+        assert!(kit.search("tea").is_empty());
     }
 }
 
@@ -142,8 +206,7 @@ fn a_history_makes_no_difference_to_what_came_in_without_it_and_the_other_way_ro
     let history = kit.file("h.jsonl", HISTORY);
     kit.options.beside = Some(history.clone());
     let report = kit.run(Format::Mem0, &path);
-    // The deleted memory is new, with its one version.
-    assert_eq!((report.added, report.changed, report.unchanged, report.ended), (1, 0, 4, 1));
+    assert_eq!((report.added, report.changed, report.unchanged, report.ended), (0, 0, 4, 0));
     assert!(report.notes.iter().any(|note| note.contains("earlier versions")), "{report:?}");
 
     let mut kit = Kit::new();
@@ -180,12 +243,12 @@ fn an_encrypted_store_forgets_the_records_of_a_person_with_their_key() {
     kit.options.beside = Some(kit.file("h.jsonl", HISTORY));
     let path = kit.file("all.json", EXPORT);
     let report = kit.run(Format::Mem0, &path);
-    assert_eq!((report.added, report.ended), (6, 1));
-    assert_eq!(kit.run(Format::Mem0, &path).unchanged, 5);
+    assert_eq!((report.added, report.left_out), (5, 1));
+    assert_eq!(kit.run(Format::Mem0, &path).unchanged, 4);
     kit.session.erase_user("ann", "she asked", &EraseOptions::new()).unwrap();
     let report = kit.run(Format::Mem0, &path);
-    assert_eq!((report.added, report.changed, report.unchanged), (0, 0, 4));
-    assert_eq!(report.reasons(), ["it was erased here"]);
+    assert_eq!((report.added, report.changed, report.unchanged), (0, 0, 3));
+    assert_eq!(report.reasons()[0], "it was erased here");
 }
 
 #[test]
@@ -200,8 +263,8 @@ fn what_is_held_here_is_not_ended_because_its_source_deleted_it() {
     kit.options.beside = Some(kit.file("h.jsonl", format!("{HISTORY}{gone}")));
     let path = kit.file("all.json", r#"{"results": []}"#);
     let report = kit.run(Format::Mem0, &path);
-    assert_eq!((report.ended, report.left_out), (0, 1));
-    assert_eq!(report.left_out_first[0].code, Some("ERR_INVALIDATION_DENIED"));
+    assert_eq!((report.ended, report.left_out), (0, 2));
+    assert!(report.left_out_first.iter().any(|left| left.code == Some("ERR_INVALIDATION_DENIED")));
     assert_eq!(kit.objects("ann", "mg:knows"), ["Ann likes green tea"]);
     kit.session.lift_hold(&tea, "closed", None).unwrap();
     assert_eq!(kit.run(Format::Mem0, &path).ended, 1);
@@ -216,16 +279,16 @@ fn an_interruption_before_the_rows_is_made_good_by_the_next_run() {
     let grains = kit.grains();
     for table in [1, 2] {
         let page = kit.session.rows("migrate", table, &RowRange::BytesAfter(None), 100).unwrap();
-        assert_eq!(page.rows.len(), 5);
+        assert_eq!(page.rows.len(), 4);
         for row in page.rows {
             kit.session.remove_row("migrate", table, row.key).unwrap();
         }
     }
     let report = kit.run_thrice(Format::Mem0, &path);
-    assert_eq!((report.added, report.changed, report.left_out), (0, 0, 0));
+    assert_eq!((report.added, report.changed, report.left_out), (0, 0, 1));
     assert_eq!(kit.grains(), grains);
     let page = kit.session.rows("migrate", 1, &RowRange::BytesAfter(None), 100).unwrap();
-    assert_eq!(page.rows.len(), 5);
+    assert_eq!(page.rows.len(), 4);
 }
 
 #[test]

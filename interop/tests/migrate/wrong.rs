@@ -20,6 +20,51 @@ fn the_history_in_the_place_of_the_memories_is_refused_by_what_it_is() {
 }
 
 #[test]
+fn what_is_no_history_is_refused_before_anything_is_written() {
+    let mut kit = Kit::new();
+    let memories = kit.file("all.json", MEMORY);
+    for text in [MEMORY, "id,memory\n1,tea\n", r#"[{"a": 1}, 7]"#] {
+        kit.options.beside = Some(kit.file("h.json", text));
+        let refused = kit.try_run(Format::Mem0, &memories).unwrap_err();
+        assert_eq!((refused.code(), refused.entry()), ("ERR_SCHEMA", Some("h.json")), "{text}");
+        let told = format!("{refused} {}", refused.hint());
+        assert!(told.contains("memory_id") && told.contains("sqlite3 -json"), "{told}");
+        assert_eq!(kit.grains(), 0);
+    }
+    // A table without rows is printed as nothing.
+    for text in ["", "[]", "\n"] {
+        kit.options.beside = Some(kit.file("h.json", text));
+        assert_eq!(kit.run(Format::Mem0, &memories).left_out, 0, "{text:?}");
+    }
+}
+
+#[test]
+fn a_database_is_told_by_its_name_and_how_it_is_written_as_json() {
+    let mut kit = Kit::new();
+    let database = kit.file("h.db", [b"SQLite format 3\0\x10\0".as_slice(), &[0; 100]].concat());
+    let memories = kit.file("all.json", MEMORY);
+    let check = |refused: grainstore_interop::Error, table: &str| {
+        assert_eq!((refused.code(), refused.entry()), ("ERR_SCHEMA", Some("h.db")));
+        assert!(refused.to_string().contains("SQLite"), "{refused}");
+        let hint = refused.hint();
+        assert!(hint.contains("sqlite3 -json") && hint.contains(table), "{hint}");
+    };
+    kit.options.beside = Some(database.clone());
+    check(kit.try_run(Format::Mem0, &memories).unwrap_err(), "FROM history");
+    assert_eq!(kit.grains(), 0);
+    kit.options.beside = None;
+    for (format, table) in [
+        (Format::Mem0, "FROM history"),
+        (Format::LangGraph, "FROM store"),
+        (Format::Jsonl, "FROM TABLE"),
+        (Format::Letta, "FROM TABLE"),
+        (Format::ServerMemory, "FROM TABLE"),
+    ] {
+        check(kit.try_run(format, &database).unwrap_err(), table);
+    }
+}
+
+#[test]
 fn an_empty_file_breaks_off() {
     let kit = Kit::new();
     for text in ["", " \n"] {
@@ -67,9 +112,11 @@ fn a_file_that_is_not_there_is_asked_for_by_its_path() {
 #[test]
 fn what_a_record_lacks_is_said_as_lacking() {
     let mut kit = Kit::new();
-    kit.options.beside = Some(kit.file("h.json", r#"[{"event": "ADD", "new_memory": "tea"}]"#));
+    let rows = r#"[{"event": "ADD", "new_memory": "tea"}, {"memory_id": "1", "event": "NONE"}]"#;
+    kit.options.beside = Some(kit.file("h.json", rows));
     let report = kit.run(Format::Mem0, &kit.file("all.json", MEMORY));
-    assert_eq!(report.reasons(), ["the row of the history has no memory_id"]);
+    let expected = ["the row of the history has no memory_id", "an event that changed nothing"];
+    assert_eq!(report.reasons(), expected);
     kit.options.beside = Some(kit.file("passages.json", r#"[{"text": "tea"}]"#));
     let file =
         r#"{"agent_type": "x", "name": "guide", "core_memory": [{"value": "x"}], "messages": [7]}"#;

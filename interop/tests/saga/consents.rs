@@ -91,6 +91,18 @@ fn a_consent_that_was_withdrawn_does_not_count_again_after_another_was_given() {
 }
 
 #[test]
+fn what_a_document_added_is_told_as_unchanged_when_it_comes_again() {
+    let setup = Setup::new();
+    let (other, _) = open(&setup.path("other"));
+    let take = || {
+        let options = ImportOptions::default();
+        import_document(&other, &document_of(&FIRST, NOW), &options).unwrap().items
+    };
+    let (first, again) = (take(), take());
+    assert_eq!((again.added, again.replaced, again.unchanged), (0, 0, first.added), "{first:?}");
+}
+
+#[test]
 fn an_item_that_was_there_rests_on_the_consent_of_the_document_that_came_later() {
     let setup = Setup::new();
     let (other, clock) = open(&setup.path("other"));

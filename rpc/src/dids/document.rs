@@ -7,7 +7,10 @@ use serde::Deserialize;
 
 /// A DID document, or the answer of a resolver around one.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "one of them lacks its `id`, or has it twice, or its `verificationMethod` or `assertionMethod` is no list of methods"
+)]
 pub(super) enum Answer {
     /// The answer of a resolver (W3C DID Resolution).
     #[serde(rename_all = "camelCase")]

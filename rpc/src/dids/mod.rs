@@ -79,7 +79,8 @@ impl DidSources {
     ///
     /// # Errors
     /// `ERR_IO`; `ERR_TOO_LARGE`; `ERR_SCHEMA` for what is no list of DID documents, for two documents of one
-    /// DID, and for a deadline of nothing or of more than ten minutes.
+    /// DID, and for a deadline of nothing or of more than ten minutes; `ERR_NOT_FOUND` for a program that is not
+    /// there, and `ERR_IO` for one that cannot be run. It is not run before a key is wanted.
     pub fn resolver(self) -> Result<Option<SharedResolver>> {
         let documents = self.documents.as_deref().map(read_documents).transpose()?;
         let deadline = self.deadline.unwrap_or(USUAL_DEADLINE);
@@ -88,7 +89,13 @@ impl DidSources {
             return Err(Error::new(Code::Schema, message, "give another deadline"));
         }
         let command = self.program;
-        let program = (!command.is_empty()).then(|| Program::new(command, deadline));
+        let program = match command.first() {
+            Some(name) => {
+                program::check(name)?;
+                Some(Program::new(command, deadline))
+            }
+            None => None,
+        };
         Ok(match (&documents, &program) {
             (None, None) => None,
             _ => Some(Arc::new(Sources { documents: documents.unwrap_or_default(), program })),
@@ -109,7 +116,19 @@ impl DidResolver for Sources {
             None => self.program.as_ref()?.resolve(did),
         }
     }
+
+    fn why_not(&self, did: &Did) -> Option<String> {
+        match (self.documents.get(did.as_str()), &self.program) {
+            (Some(_), _) => Some(NO_KEY.to_owned()),
+            (None, Some(program)) => program.why_not(did),
+            (None, None) => Some("the file of DID documents has none of it".to_owned()),
+        }
+    }
 }
+
+/// Why there is no key though there is a document.
+const NO_KEY: &str =
+    "its document has no key that signs claims, is of a kind that is known, and holds";
 
 /// Reads a file of DID documents, by their DIDs.
 fn read_documents(path: &Path) -> Result<HashMap<String, Document>> {

@@ -59,7 +59,7 @@ pub(crate) struct Verify<'p> {
 
 pub(crate) fn ages_verify(given: Verify<'_>) -> Result<Verdict> {
     match (given.path, given.pack) {
-        (Some(path), None) => Ok(ages::verify_file(Path::new(&path))),
+        (Some(path), None) => Ok(ages::verify_file(Path::new(&path))?),
         (None, Some(pack)) => Ok(ages::verify(pack.get().as_bytes())),
         _ => Err(Error::arguments("give exactly one of path and pack")),
     }

@@ -17,6 +17,14 @@ use crate::shape::FORMAT_VERSION;
 /// The first bytes of a COSE_Sign1, tagged or not.
 const COSE_STARTS: [u8; 2] = [0xd2, 0x84];
 
+/// The error of revealed values: where they differ, it is about them, and not about the view.
+fn other_value(error: format::Error) -> Error {
+    Error::from(error).with_hint_for(Code::Integrity.name(), OTHER_VALUE)
+}
+
+/// What to do about a revealed value that is not the one of the grain.
+const OTHER_VALUE: &str = "a revealed value is another than that of the grain, or the view was changed: ask for both again";
+
 /// Checks a view against its original, or revealed values against the view.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -133,7 +141,7 @@ impl GivenView {
         }
         let revealed = revealed.map(|text| self.revealed(text)).transpose()?.unwrap_or_default();
         for (name, value) in &revealed {
-            format::check_revealed(&self.0, name, value)?;
+            format::check_revealed(&self.0, name, value).map_err(other_value)?;
         }
         let hidden = self.0.map("_elided").into_iter().flat_map(Map::keys).cloned();
         Ok(CheckedView {
@@ -159,7 +167,8 @@ impl GivenView {
     /// `ERR_SCHEMA` for a grain that is no view, for a hidden field without a value, and for a value of a
     /// field that is not hidden; `ERR_INTEGRITY` for values that make another grain.
     pub fn restore(&self, revealed: &str) -> Result<RestoredView> {
-        let blob = format::restore_original(&self.0, &self.revealed(revealed)?)?;
+        let revealed = self.revealed(revealed)?;
+        let blob = format::restore_original(&self.0, &revealed).map_err(other_value)?;
         let (header, _) = Header::read(blob.bytes())?;
         let enveloped = header.flags.contains(format::Flags::SIGNED);
         let options = DecodeOptions { enveloped, ..DecodeOptions::default() };

@@ -88,8 +88,16 @@ pub(super) fn within(
         number if (least..=most).contains(&number) => Ok(number),
         number => {
             let message = format!("{name} is {number}, and may be from {least} to {most}");
-            Err(Failure::new(Kind::Schema, message, "ask for more with the cursor"))
+            Err(Failure::new(Kind::Schema, message, hint_for(number > most, name)))
         }
+    }
+}
+
+/// What to do about a number that is too large, or too small.
+fn hint_for(is_too_large: bool, name: &str) -> String {
+    match is_too_large {
+        true => "ask for more with the cursor".to_owned(),
+        false => format!("give a larger {name}, or leave it out"),
     }
 }
 
@@ -129,5 +137,8 @@ mod tests {
         assert_eq!(within("limit", None, 10, (1, 50)).unwrap(), 10);
         let error = within("limit", Some(51), 10, (1, 50)).unwrap_err();
         assert!(error.message.contains("from 1 to 50"), "{error:?}");
+        assert!(error.hint.contains("cursor"), "{error:?}");
+        let error = within("budget_tokens", Some(10), 1_500, (50, 8_000)).unwrap_err();
+        assert!(error.hint.contains("larger budget_tokens"), "{error:?}");
     }
 }

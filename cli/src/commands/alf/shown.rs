@@ -64,7 +64,7 @@ pub(super) struct ShownChanges {
 
 /// Prints what came of an import.
 pub(super) fn tell_import(report: &ShownImport, output: &mut Output<'_>) -> Result<()> {
-    let would = if report.dry_run { "nothing written); would be: " } else { "" };
+    let would = if report.dry_run { "nothing written; would be: " } else { "" };
     let records = &report.records;
     output.line(&format!(
         "{would}{} records: {} created, {} updated, {} deleted, {} unchanged, {} failed; agent {}, sequence {}",

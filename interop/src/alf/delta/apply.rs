@@ -47,7 +47,7 @@ pub fn apply_delta(
     options: &ImportOptions,
     monitor: &Monitor<'_>,
 ) -> Result<ApplyReport> {
-    let bundle = Bundle::open(path.as_ref(), options.limits, Kind::Delta)?;
+    let bundle = Bundle::open_asked(path.as_ref(), options.limits, Kind::Delta)?;
     let mut survey = checked(&bundle, options, monitor)?;
     let _writing = agent::exclusive();
     let mut agent = chosen(session, Some(bundle.agent_id()))

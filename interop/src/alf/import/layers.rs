@@ -130,9 +130,10 @@ impl LayerImport<'_, '_> {
         };
         let items = written.split_last().map_or(&[][..], |(_, items)| items);
         counts.add(items);
-        // The document counts where its items are all as they were.
+        // The document counts where it alone has changed, or has no items.
         if counts.changes() == 0 {
-            counts.add(written.last().map_or(&[][..], std::slice::from_ref));
+            let is_told = |shell: &&Written| items.is_empty() || !matches!(shell, Written::Same);
+            counts.add(written.last().filter(is_told).map_or(&[][..], std::slice::from_ref));
         }
         Ok(counts)
     }

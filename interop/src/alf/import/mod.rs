@@ -109,7 +109,7 @@ pub fn import(
     options: &ImportOptions,
     monitor: &Monitor<'_>,
 ) -> Result<ImportReport> {
-    let bundle = Bundle::open(path.as_ref(), options.limits, Kind::Snapshot)?;
+    let bundle = Bundle::open_asked(path.as_ref(), options.limits, Kind::Snapshot)?;
     if bundle.is_of_user() && options.mode == ImportMode::Mirror {
         let message = "it is of one person alone: what it does not have is not deleted by it";
         let error = Error::new(grainstore::ErrorKind::Conflict, message);

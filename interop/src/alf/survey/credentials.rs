@@ -75,7 +75,8 @@ fn secret_member(value: &Value) -> Option<String> {
     }
 }
 
-fn is_secret_name(name: &str) -> bool {
+/// Returns `true` for the name of a member that speaks of a secret.
+pub(crate) fn is_secret_name(name: &str) -> bool {
     let name: String = name.chars().filter(|char| char.is_alphanumeric()).collect();
     let name = name.to_lowercase();
     let ends = |name: &str| SECRET_NAMES.iter().any(|secret| name.ends_with(secret));

@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::json::Value;
 use crate::monitor::Monitor;
 
+pub(crate) use credentials::is_secret_name;
 pub(super) use credentials::plain_part;
 pub(super) use entries::checksum;
 pub(super) use layers::{UNLISTED, raw_runtime};

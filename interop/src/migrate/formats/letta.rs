@@ -3,7 +3,9 @@
 //!
 //! Messages become events, core memory states, skills procedures, passages what the agent knows.
 
+mod kept;
 mod message;
+mod passages;
 
 use grainstore::EpochMs;
 use serde_json::{Map, Value};
@@ -12,9 +14,10 @@ use crate::error::{Error, Result};
 use crate::json;
 use crate::migrate::format::Ask;
 use crate::migrate::record::{Body, Record, Sink, Who, rest, text, texts};
-use crate::migrate::rows::{self, Row};
 use crate::migrate::source::{Source, SourceFile};
 use crate::migrate::time::{Dated, Unit, instant};
+use kept::Kept;
+use passages::passages;
 
 /// Most bytes of an agent file, which is read as a whole: its parts point at each other.
 const MAX_AGENT_FILE_BYTES: u64 = 64 << 20;
@@ -146,9 +149,23 @@ impl<'d> AgentFile<'d> {
             self.skill(skill, number, ask, sink)?;
         }
         match self.document.contains_key("agents") {
-            true => self.stay_behind(self.document, sink),
+            true => {
+                self.stay_behind(self.document, sink)?;
+                self.of_file(sink)
+            }
             false => Ok(()),
         }
+    }
+
+    /// Tells of what a file says of itself.
+    fn of_file(&self, sink: &mut dyn Sink) -> Result<()> {
+        let read = ["agents", "blocks", "skills", "created_at"];
+        let known = read.into_iter().chain(NO_MEMORY.into_iter().map(|(part, _)| part));
+        let known: Vec<_> = known.collect();
+        for name in rest(self.document, &known).keys() {
+            sink.skip(&self.place(name), "it is of the file, and of no agent")?;
+        }
+        Ok(())
     }
 
     fn place(&self, part: &str) -> String {
@@ -159,23 +176,32 @@ impl<'d> AgentFile<'d> {
         Dated::of(members.get("created_at"), Unit::Seconds).or(|| self.made.clone())
     }
 
-    /// The system prompt and the model of an agent (OMS 22.9).
+    /// The system prompt and the model of an agent (OMS 22.9), and what else is said of it.
     fn prompt(&self, agent: &Agent<'_>, ask: &Ask<'_>, sink: &mut dyn Sink) -> Result<()> {
-        let Some(prompt) = text(agent.members, "system") else { return Ok(()) };
-        let mut context = Map::from_iter([("system_prompt".to_owned(), Value::from(prompt))]);
+        let place = self.place(&agent.id);
+        let Kept { rest, secrets } = Kept::of(agent.members);
+        for secret in &secrets {
+            sink.skip(
+                &format!("{place}: {secret}"),
+                "its name speaks of a secret, which is no memory",
+            )?;
+        }
+        let prompt = text(agent.members, "system");
+        if prompt.is_none() && kept::is_names_alone(&rest) {
+            return Ok(());
+        }
+        let prompt = prompt.map(|prompt| ("system_prompt".to_owned(), Value::from(prompt)));
+        let mut context = Map::from_iter(prompt);
         let config = agent.members.get("llm_config").and_then(Value::as_object);
         if let Some(model) = config.and_then(|config| text(config, "model")) {
             context.insert("model".to_owned(), Value::from(model));
         }
         let body = Body::State { subject: agent.subject(), context };
-        let kept = ["name", "description", "agent_type", "version", "tags"];
-        let kept = agent.members.iter().filter(|(name, _)| kept.contains(&name.as_str()));
-        let kept: Map<_, _> = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
         let record = Record {
             who: agent.who(ask),
-            rest: rest(&kept, &[]),
+            rest,
             updated: date_of(agent.members, "updated_at"),
-            ..Record::new(self.place(&agent.id), "agent", body, self.date(agent.members))
+            ..Record::new(place, "agent", body, self.date(agent.members))
         };
         sink.record(format!("agent {}", agent.id), record)
     }
@@ -266,55 +292,6 @@ impl<'d> AgentFile<'d> {
         }
         Ok(())
     }
-}
-
-/// The archival memory of an agent, as its API lists it.
-fn passages(ask: &Ask<'_>, beside: &Source, agent: &str, sink: &mut dyn Sink) -> Result<()> {
-    for file in rows::files(beside, sink)? {
-        rows::read(beside, file, &["passages", "results"], sink, &mut |row, sink| {
-            passage(ask, &row, agent, sink)
-        })?;
-    }
-    Ok(())
-}
-
-fn passage(ask: &Ask<'_>, row: &Row, agent: &str, sink: &mut dyn Sink) -> Result<()> {
-    let Row { place, members, .. } = row;
-    let Some(id) = text(members, "id") else {
-        return sink.misshapen(place, "the passage has no id");
-    };
-    let said = text(members, "text").or_else(|| text(members, "content"));
-    let Some(said) = said else { return sink.misshapen(place, "the passage has no text") };
-    if members.get("is_deleted").and_then(Value::as_bool) == Some(true) {
-        return sink.skip(place, "the passage is marked as deleted");
-    }
-    // Its vector is of the model of its source; the store makes its own.
-    let used = [
-        "id",
-        "text",
-        "content",
-        "tags",
-        "created_at",
-        "timestamp",
-        "updated_at",
-        "embedding",
-        "embedding_config",
-        "is_deleted",
-    ];
-    let user = ask.user.map(str::to_owned);
-    let who = Who { user, agent: text(members, "agent_id").map(str::to_owned), ..Who::default() };
-    let created = Dated::of(members.get("created_at"), Unit::Seconds);
-    let created = created.or(|| Dated::of(members.get("timestamp"), Unit::Seconds));
-    let created = created.or(|| Dated::of_file(row.modified));
-    let record = Record {
-        who,
-        tags: texts(members.get("tags")),
-        rest: rest(members, &used),
-        priority: Some("cold"),
-        updated: date_of(members, "updated_at"),
-        ..Record::new(place, "archival passage", Body::knows(agent, said), created)
-    };
-    sink.record(format!("passage {id}"), record)
 }
 
 /// The id of a part of an agent file, if it says which part it is beyond the file: most files count their parts

@@ -4,6 +4,8 @@
 
 mod history;
 
+pub(in crate::migrate) use history::HOW_TO_WRITE;
+
 use grainstore::EpochMs;
 use serde_json::{Map, Value};
 
@@ -11,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::migrate::format::Ask;
 use crate::migrate::record::{Body, Chain, Record, Sink, Who, relation, rest, text, texts};
 use crate::migrate::rows::{self, Row};
-use crate::migrate::time::{Dated, Unit, instant};
+use crate::migrate::time::{Dated, Unit, last_moment};
 use history::{Histories, History};
 
 /// The members that have lists: of `get_all`, and of exports of the platform.
@@ -74,7 +76,7 @@ fn memory(ask: &Ask<'_>, row: &Row, histories: &mut Histories, sink: &mut dyn Si
     let body = Body::knows(subject_of(ask, &who), said);
     let current = Record {
         updated: date("updated_at").time(),
-        valid_to: members.get("expiration_date").and_then(|at| instant(at, Unit::Seconds)),
+        valid_to: members.get("expiration_date").and_then(|at| last_moment(at, Unit::Seconds)),
         who,
         tags: texts(members.get("categories")),
         rest: rest(members, &USED),
@@ -114,7 +116,7 @@ fn of_its_change(current: Record) -> Record {
     }
 }
 
-/// A memory that its history alone tells of.
+/// A memory that its history alone tells of: what it said, and not whose it was.
 fn gone(ask: &Ask<'_>, id: &str, history: &History, sink: &mut dyn Sink) -> Result<()> {
     let versions = history.versions(|text| {
         let who = Who { role: history.role(), ..Who::default() };
@@ -125,7 +127,7 @@ fn gone(ask: &Ask<'_>, id: &str, history: &History, sink: &mut dyn Sink) -> Resu
         return sink.skip(&format!("history of {id}"), "its history tells no text");
     }
     let ending = history.ending();
-    if ending.is_none() {
+    if ending.is_none() && ask.user.is_some() {
         sink.note(format!("{id} is in the history, and not in the export"));
     }
     sink.chain(Chain { id: id.to_owned(), versions, follows: None, ending, is_partial: true })

@@ -5,6 +5,7 @@ use grainstore::{ContentAddress, EpochMs, ErrorKind, Grain};
 use sha2::{Digest, Sha256};
 
 use super::batch::{Planned, Step};
+use super::whose::NOBODYS;
 use super::{Pass, Refusal, Writer};
 use crate::error::{Error, Result};
 use crate::json;
@@ -55,6 +56,10 @@ impl Writer<'_> {
         }
         match known(self.run.session, &identity).map_err(Refusal::Run)? {
             Known::Hidden => Err(Refusal::Nature("its grain is in the store, and not shown")),
+            Known::New | Known::Erased if self.is_nobodys(&chain) => {
+                self.nobodys = self.nobodys.saturating_add(1);
+                Err(Refusal::Nature(NOBODYS))
+            }
             Known::Erased if !self.run.options.return_erased => {
                 Err(Refusal::Nature("it was erased here"))
             }
@@ -76,6 +81,7 @@ impl Writer<'_> {
 
     /// Goes on where an earlier migration ended.
     fn go_on(&mut self, chain: Chain, start: Start, entry: &Entry) -> Result<(), Refusal> {
+        let (chain, says_the_same) = self.of_whom_it_was(chain, entry)?;
         let Some((_, newest)) = chain.versions.last() else { return Ok(()) };
         let last = chain.versions.len().saturating_sub(1);
         let digest = newest.digest();
@@ -84,7 +90,7 @@ impl Writer<'_> {
             return Err(Refusal::Nature("it was ended here, and is in its source again"));
         }
         let is_newest = at.is_none_or(|at| at == last);
-        let tells_no_more = chain.is_partial && at == Some(last);
+        let tells_no_more = chain.is_partial && (at == Some(last) || at.is_none() && says_the_same);
         let is_same = is_newest && (entry.digest == digest || tells_no_more);
         let is_rewritten = !is_same && is_newest;
         let ends_only = is_rewritten && self.ends_only(&chain, newest, &start.identity, entry)?;

@@ -11,6 +11,7 @@ use super::{DOCUMENT, META, SIGNATURE};
 use crate::archive::{Archive, Entry, EntryReader, Limits, unread};
 use crate::error::{Error, Result};
 use crate::json;
+use crate::other;
 use crate::saga::document::{Document, MAX_DOCUMENT_BYTES};
 use crate::saga::sign::{invalid, verify_signature};
 
@@ -93,7 +94,9 @@ impl Container {
     /// ALF; `ERR_SCHEMA`, `ERR_VERSION` for what it is to have. They name the entry.
     pub fn open(path: impl AsRef<Path>, limits: Limits) -> Result<Self> {
         let path = path.as_ref();
-        let archive = Archive::open(path, limits)?;
+        let archive = Archive::open(path, limits).map_err(|error| {
+            other::told(error, path, "a SAGA container", &[other::Kind::SagaContainer])
+        })?;
         Self::of(archive).map_err(|error| error.at_path(path))
     }
 

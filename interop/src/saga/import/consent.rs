@@ -146,8 +146,9 @@ impl Grant<'_> {
                 .is_some_and(|kept| json::equal(&kept, self.record));
         // An older record of a consent changes nothing of a newer one.
         let is_older = !is_withdrawal && self.granted_at < EpochMs::new(since);
-        if !is_same && !is_older {
-            plan.add_version(&key, fields(), stored.address).map_err(at)?;
+        match is_same || is_older {
+            true => plan.keep(),
+            false => plan.add_version(&key, fields(), stored.address).map_err(at)?,
         }
         Ok(first)
     }

@@ -77,6 +77,11 @@ impl<'s> Plan<'s> {
         &self.store
     }
 
+    /// Counts an item that stays as it is.
+    pub(in crate::saga) fn keep(&mut self) {
+        self.counts.unchanged = self.counts.unchanged.saturating_add(1);
+    }
+
     /// Plans an item: nothing if it is stored as it is and rests on the same, else a new grain or a successor, which the
     /// policy of the stored one must allow. Without a basis of its own it keeps that of the stored one.
     ///
@@ -106,7 +111,7 @@ impl<'s> Plan<'s> {
             let item = item_of(kind, id, &stored.fields).map_err(at)?;
             let is_same = stored.split() == split && item.is_some_and(|it| json::equal(&it, value));
             if is_same && (origin.basis.is_none() || origin.basis == kept.as_deref()) {
-                self.counts.unchanged = self.counts.unchanged.saturating_add(1);
+                self.keep();
                 return Ok(());
             }
         }

@@ -13,6 +13,8 @@ use crate::migrate::time::{Dated, Unit};
 
 /// Bytes of the texts of a history, which is held as a whole: its rows are by time, and a memory needs all of its own.
 const MAX_HISTORY_BYTES: usize = 64 << 20;
+/// How a history is made.
+pub(in crate::migrate) const HOW_TO_WRITE: &str = "the history is what `sqlite3 -json ~/.mem0/history.db \"SELECT * FROM history\" > history.json` writes";
 /// Bytes of a row beside its texts.
 const ROW_BYTES: usize = 200;
 
@@ -21,6 +23,9 @@ const ROW_BYTES: usize = 200;
 pub(super) struct Histories {
     by_memory: BTreeMap<String, History>,
     bytes: usize,
+    /// Rows that were read, and those of them that name a memory.
+    rows: u64,
+    of_memories: u64,
 }
 
 /// What a memory said, event by event.
@@ -51,13 +56,14 @@ impl Histories {
     /// Reads the table. Rows that cannot be read are left out.
     ///
     /// # Errors
-    /// `ERR_LIMIT` for a history that is too large; those of [`rows::read`].
+    /// `ERR_SCHEMA` for a file none of whose rows names a memory; `ERR_LIMIT` for a history that is too large; those of [`rows::read`].
     pub(super) fn read(source: &Source, sink: &mut dyn Sink) -> Result<Self> {
         let mut found = Self::default();
         for file in rows::files(source, sink)? {
             rows::read(source, file, &["history", "results"], sink, &mut |row, sink| {
                 found.add(&row, sink).map_err(|error| error.in_entry(&file.name))
             })?;
+            found.check().map_err(|error| error.in_entry(&file.name))?;
         }
         for history in found.by_memory.values_mut() {
             // Equal times stay in the order of the table, and what has none is the end.
@@ -66,11 +72,24 @@ impl Histories {
         Ok(found)
     }
 
+    /// Another file in the place of the history would keep the right one out for good.
+    fn check(&self) -> Result<()> {
+        match (self.rows, self.of_memories) {
+            (1.., 0) => {
+                let message = "it is no history of mem0: none of its rows has a memory_id";
+                Err(Error::schema(message).with_hint(HOW_TO_WRITE))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn add(&mut self, row: &Row, sink: &mut dyn Sink) -> Result<()> {
         let Row { place, members, .. } = row;
+        self.rows = self.rows.saturating_add(1);
         let Some(memory) = text(members, "memory_id") else {
             return sink.misshapen(place, "the row of the history has no memory_id");
         };
+        self.of_memories = self.of_memories.saturating_add(1);
         let kind = match text(members, "event").map(str::to_ascii_uppercase).as_deref() {
             Some("ADD" | "UPDATE") => Kind::Said,
             Some("DELETE") => Kind::Deleted,

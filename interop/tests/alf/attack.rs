@@ -199,7 +199,7 @@ impl Agent {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(16), ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_of_purged_records_is_left_or_comes_back(

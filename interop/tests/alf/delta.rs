@@ -258,7 +258,7 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(24), ..ProptestConfig::default() })]
 
     /// Whatever happens to records, in sealed partitions and in the running one: deltas make one store of the other,
     /// and what was sealed does not change.

@@ -114,7 +114,7 @@ fn told(world: &World) -> Vec<(ContentAddress, bool, Option<ContentAddress>, Vec
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 10, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(10), ..ProptestConfig::default() })]
 
     #[test]
     fn another_store_tells_the_same(steps in prop::collection::vec(step(), 1..24)) {

@@ -20,6 +20,11 @@ pub(crate) const PERSON: &str = "0a1b2c3d-0000-4000-8000-00000000000b";
 /// 2026-08-15, in the third quarter.
 pub(crate) const NOW: i64 = 1_786_788_000_000;
 
+/// Histories that a test tries: all with `GRAINSTORE_ALF=full`, half of them otherwise.
+pub(crate) fn cases(all: u32) -> u32 {
+    if std::env::var_os("GRAINSTORE_ALF").is_some() { all } else { all / 2 }
+}
+
 /// The id of a record.
 pub(crate) fn id(number: u32) -> String {
     format!("019470a0-0000-7000-8000-{number:012x}")

@@ -221,7 +221,7 @@ fn add_members(value: &mut Value, more: &[Value], at: &mut usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(12), ..ProptestConfig::default() })]
 
     #[test]
     fn archives_with_anything_in_them_come_back(more in prop::collection::vec(any_json(), 1..6), seed in 0_usize..100) {

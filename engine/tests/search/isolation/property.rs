@@ -159,5 +159,5 @@ proptest! {
 /// How many stores: `GRAINSTORE_ISOLATION=2000` for a full run.
 fn cases() -> u32 {
     let wanted = std::env::var("GRAINSTORE_ISOLATION").ok();
-    wanted.and_then(|cases| cases.parse().ok()).unwrap_or(24)
+    wanted.and_then(|cases| cases.parse().ok()).unwrap_or(12)
 }

@@ -28,6 +28,19 @@ pub(crate) fn is_signed_by_subject(
     verdict.did().zip(subject).is_some_and(|(did, subject)| is_same(did.as_str(), subject))
 }
 
+/// Returns `true` if the store has a consent, whatever became of it.
+///
+/// # Errors
+/// Those of [`Session::inspect`].
+pub(crate) fn is_here(session: &Session, consent: &ContentAddress) -> Result<bool> {
+    match session.inspect(consent) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::Withdrawn => Ok(true),
+        Err(error) if [ErrorKind::NotFound, ErrorKind::Erased].contains(&error.kind()) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Returns `true` for a consent that grants something, rather than taking it back.
 pub(crate) fn is_grant(grain: &Grain) -> bool {
     grain.grain_type() == GrainType::Consent && grain.flag("is_withdrawal") != Some(true)
@@ -76,8 +89,8 @@ impl Consents {
     pub(crate) fn check(&self, session: &Session) -> Result<bool> {
         let mut withdraws = false;
         for (address, consent) in self.0.iter().filter(|(_, consent)| !consent.is_signed) {
-            let is_known = !consent.is_grant && session.exists(address)?;
-            if is_known || !self.reaches(session, *address)? {
+            // What is here already changes nothing.
+            if is_here(session, address)? || !self.reaches(session, *address)? {
                 continue;
             }
             if consent.is_grant {

@@ -1,8 +1,6 @@
 //! What the store keeps of one agent: rows that lead from ids of records to grains, the log of changes, documents,
 //! files.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use grainstore::{ContentAddress, ErrorKind, Owner, RowChange, Session};
 use serde::{Deserialize, Serialize};
 
@@ -18,13 +16,7 @@ const MAX_ROW_BYTES: usize = 512 << 10;
 /// Steps from a record to its newest change at most.
 const MAX_CHANGES: usize = 100_000;
 
-/// Calls that write to what is kept of agents come one after the other.
-static WRITING: Mutex<()> = Mutex::new(());
-
-/// Waits until nobody else writes, and keeps others from writing.
-pub(super) fn exclusive() -> MutexGuard<'static, ()> {
-    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
-}
+pub(super) use crate::kept::exclusive;
 
 /// One agent of a store.
 #[derive(Debug)]

@@ -5,10 +5,12 @@
 //! - `new_grain`: a grain that is stored, and `spill`: values that are too large for it, beside it.
 //! - `documents`: documents and items of documents, a grain for each version. `split`: a document and its items.
 //! - `files`: files, in pieces beside the grain that stands for their owner, with a list of them.
+//! - `alone`: writers come one after the other.
 //! - `rows`: small rows of JSON. `past`: rows that stay when grains are erased.
 //!
 //! Knows no format: what it keeps, it gives back as it came.
 
+mod alone;
 mod date;
 mod documents;
 mod files;
@@ -22,6 +24,7 @@ mod split;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use alone::exclusive;
 pub(crate) use date::{clamped, date_text, milliseconds};
 pub(crate) use documents::{Document, Documents, Written};
 pub(crate) use files::{ANCHOR_LAYER, FileReader, Files};

@@ -33,6 +33,7 @@ pub use options::{MigrateOptions, Undated};
 pub use report::{Became, LeftOutRecord, MAX_LISTED, MigrateReport};
 
 use crate::error::Result;
+use crate::kept::exclusive;
 use crate::monitor::Monitor;
 use crate::transfer;
 use format::Ask;
@@ -92,6 +93,7 @@ pub fn run(
     let beside = beside.transpose()?;
     let ask = Ask { source: &source, beside: beside.as_ref(), user: options.user.as_deref() };
     format.check_beside(&ask)?;
+    let _writing = exclusive();
     let run = Run { session, format: format.name(), options, began: session.now() };
     let checked = pass(format, &ask, Writer::new(run, Pass::Check, monitor))?;
     if options.dry_run {

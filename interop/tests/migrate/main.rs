@@ -1,6 +1,7 @@
 //! Migration: each format into a store, twice and without writing, and inputs that nobody should trust.
 #![expect(clippy::unwrap_used, reason = "a test stops at a surprise")]
 
+mod beside;
 #[path = "../common/camera.rs"]
 mod camera;
 mod chatgpt;

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops at a surprise")]
 
 mod agreed;
+mod beside;
 #[path = "../common/camera.rs"]
 mod camera;
 mod consents;

@@ -92,3 +92,29 @@ fn a_withdrawal_of_a_consent_that_is_here_is_taken_and_marked_for_review() {
     assert!(session.get(&withdrawn).unwrap().state.needs_review);
     assert!(!other.get(&withdrawn).unwrap().state.needs_review);
 }
+
+#[test]
+fn a_memory_with_consents_that_are_here_already_is_taken_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _) = open(&dir.path().join("own"));
+    let (given, fact) = resting(&session);
+    let withdrawn = withdraw(&session, &given);
+    let again = consent(&format!(
+        r#""is_withdrawal": false, "prior_consent": "{given}", "created_at": "2026-03-03T00:00:00Z""#
+    ));
+    session.supersede(&withdrawn, again, Some("agreed")).unwrap();
+    let path = dir.path().join("out.saga");
+    backup(&session, &path);
+    let (fresh, _) = open(&dir.path().join("fresh"));
+    for (session, times) in [(&session, 1), (&fresh, 3)] {
+        for _ in 0..times {
+            import_container(session, &path, &ImportOptions::default()).unwrap();
+            assert!(session.get(&fact).is_ok());
+        }
+    }
+    // Once it is withdrawn again, that stays.
+    let renewal = fresh.get(&withdrawn).unwrap().state.superseded_by.unwrap();
+    withdraw(&fresh, &renewal);
+    import_container(&fresh, &path, &ImportOptions::default()).unwrap();
+    assert_eq!(fresh.get(&fact).err().map(|error| error.code()), Some("ERR_WITHDRAWN"));
+}

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::{FORMAT, is_native};
 use crate::error::{Error, Result};
 use crate::json::{self, Value};
-use crate::vouch::{is_grant, is_signed_by_subject, named_by};
+use crate::vouch::{is_grant, is_here, is_signed_by_subject, named_by};
 
 /// A grain that a record carries.
 #[derive(Debug)]
@@ -76,8 +76,8 @@ impl Carried {
         }
     }
 
-    /// Returns `true` if it names a consent before it, or would take the place of one. Of one in whose place it stands here
-    /// already nothing changes.
+    /// Returns `true` if it is new here and names a consent before it, or would take the place of one. Of one in whose place
+    /// it stands here already nothing changes.
     fn renews(&self, session: &Session, old: Option<&ContentAddress>) -> bool {
         let is_done = |address: &ContentAddress| {
             let stored = session.inspect(address);
@@ -89,10 +89,11 @@ impl Carried {
         };
         let has_prior = self.grain.text("prior_consent").is_some();
         old.is_some_and(|old| *old != self.address && !is_done(old))
-            || named_by(&self.grain).iter().any(|named| match named {
-                Some(named) => (has_prior || may_be_consent(named)) && !is_done(named),
-                None => true,
-            })
+            || !is_here(session, &self.address).is_ok_and(|is_here| is_here)
+                && named_by(&self.grain).iter().any(|named| match named {
+                    Some(named) => (has_prior || may_be_consent(named)) && !is_done(named),
+                    None => true,
+                })
     }
 }
 

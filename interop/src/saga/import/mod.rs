@@ -26,6 +26,7 @@ use super::signature::SignatureVerdict;
 use super::store::{AgentStore, Counts, Plan};
 use crate::archive::Limits;
 use crate::error::Result;
+use crate::kept::exclusive;
 use crate::monitor::Monitor;
 use crate::transfer;
 use crate::vouch::outsider;
@@ -122,6 +123,7 @@ pub fn import_document(
     document: &Document,
     options: &ImportOptions<'_>,
 ) -> Result<ImportReport> {
+    let _writing = exclusive();
     let checked = check::document(session, document, options)?;
     Import::plan(session, document, options, checked, &Links::new())?.write(document, options)
 }
@@ -142,6 +144,7 @@ pub fn import_container(
         let container = Container::open(path, options.limits)?;
         container.verdict().require(options.allow_integrity_only)?;
         let document = container.document();
+        let _writing = exclusive();
         let checked = check::document(session, document, options)?;
         files::check(&container)?;
         let memory = files::grains_of(session, &container)?;

@@ -11,10 +11,13 @@ use std::collections::BTreeSet;
 
 use grainstore::format::{Map, Value};
 use grainstore::limits::MAX_ROW_CHANGES;
-use grainstore::{ContentAddress, ErrorKind, Grain, GrainState, Owner, RowChange, Session};
+use grainstore::{
+    ContentAddress, ErrorKind, Grain, GrainState, Owner, RowChange, Session, StoredGrain,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use self::past::is_item;
 use super::map::{Kind, PROFILE, item_of};
 use super::native::Links;
 use super::wallet::Wallet;
@@ -146,18 +149,39 @@ impl<'s> AgentStore<'s> {
             head => head,
         };
         let Some(head) = head else { return Ok(None) };
-        let mut address = head.address.parse::<ContentAddress>()?;
+        let (newest, erased) = self.newest(kind, &head)?;
+        let (address, stored) = match erased {
+            // Of a layer the version before is read, which no longer is current.
+            true if is_item(kind, id) => return Ok(None),
+            true => newest,
+            false if newest.1.state.is_current() => newest,
+            false => return Ok(None),
+        };
+        let grain = stored.grain()?;
+        Ok(Some((address, stored.state, grain)))
+    }
+
+    /// The newest version that is there, and whether a newer one was erased.
+    fn newest(&self, kind: &Kind, head: &Head) -> Result<((ContentAddress, StoredGrain), bool)> {
+        let address = head.address.parse::<ContentAddress>()?;
+        let mut newest = (address, self.session.inspect(&address)?);
         for _ in 0..MAX_STEPS {
-            let stored = self.session.inspect(&address)?;
-            match stored.state.superseded_by {
-                Some(newer) => address = newer,
-                None if stored.state.is_current() => {
-                    return Ok(Some((address, stored.state, stored.grain()?)));
-                }
-                None => return Ok(None),
+            let Some(newer) = newest.1.state.superseded_by else { return Ok((newest, false)) };
+            match self.session.inspect(&newer) {
+                Ok(stored) => newest = (newer, stored),
+                Err(error) if error.kind() == ErrorKind::Erased => return Ok((newest, true)),
+                Err(error) => return Err(error.into()),
             }
         }
         Err(Error::corrupt(format!("the versions of {} have no end", kind.name)))
+    }
+
+    /// Returns `true` if the newest version of an item was erased, and rows lead to an older one.
+    pub(super) fn ends_erased(&self, kind: &Kind, id: &str) -> Result<bool> {
+        match self.rows.get::<Head>(HEADS, &key_of(kind, id))? {
+            Some(head) => Ok(self.newest(kind, &head)?.1),
+            None => Ok(false),
+        }
     }
 
     /// What leads to a grain that a write left without its row.

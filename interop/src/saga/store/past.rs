@@ -27,11 +27,12 @@ impl AgentStore<'_> {
     ) -> Result<()> {
         let key = key_of(kind, id);
         let Some(past) = Past::read(&self.rows, PAST, &key)? else { return Ok(()) };
-        let is_item = !id.is_empty()
-            && ![LAYER, ENVELOPE, MEMBERS, MANIFEST_KIND].iter().any(|of| of.name == kind.name);
-        let is_gone = is_item
-            && self.rows.get::<Head>(HEADS, &key)?.is_none()
-            && past.standing(self.session)? == Standing::Erased;
+        let is_gone = is_item(kind, id)
+            && match self.rows.get::<Head>(HEADS, &key)? {
+                None => past.standing(self.session)? == Standing::Erased,
+                // A newer version that somebody wrote was erased.
+                Some(_) => self.ends_erased(kind, id)?,
+            };
         let says_again = || match layer == Layer::Vault.name() {
             true => Ok(false),
             false => past.has_erased(self.session, &digest_of(value)),
@@ -105,4 +106,11 @@ impl AgentStore<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns `true` for what is one of several in a layer, and is gone once it was erased. A layer and what frames the
+/// document are never gone as a whole.
+pub(super) fn is_item(kind: &Kind, id: &str) -> bool {
+    !id.is_empty()
+        && ![LAYER, ENVELOPE, MEMBERS, MANIFEST_KIND].iter().any(|of| of.name == kind.name)
 }

@@ -100,7 +100,9 @@ impl<'s> Plan<'s> {
         let head = self.store.head(kind, id).map_err(at)?;
         let kept = head.as_ref().and_then(|(.., grain)| grain.text("processing_basis"));
         let kept = kept.map(str::to_owned);
-        let old = head.as_ref().map(|(address, ..)| *address);
+        // In the place of one whose successor was erased stands nothing any more.
+        let old = head.as_ref().filter(|(_, state, _)| state.is_current());
+        let old = old.map(|(address, ..)| *address);
         let stored = match head.map(|head| self.store.whole(head)).transpose() {
             Ok(stored) => stored,
             // A write that was interrupted did not store what lies beside the grain: it is replaced.

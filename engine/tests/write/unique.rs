@@ -1,5 +1,10 @@
 //! A put that is to be the only current fact of its subject and relation.
-#![expect(clippy::unwrap_used, reason = "a test stops at a surprise")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test stops at a surprise"
+)]
 
 use std::sync::Barrier;
 use std::thread;

@@ -48,11 +48,15 @@ pub(crate) const ALGORITHMS: &Names = &[
 pub(crate) const COMPRESSIONS: &Names =
     &[("none", "Not at all"), ("zstd", "zstd, level 3"), ("lz4", "lz4: larger, and faster")];
 
-/// Choices for a put when a current grain states the same fact.
+/// Choices for a put when a current grain states the same fact, or another of its subject and relation.
 pub(crate) const SAME_FACT: &Names = &[
     ("add", "Store it beside the other"),
     ("keep", "Keep the stored one"),
     ("supersede", "Supersede the stored one"),
+    (
+        "unique",
+        "Refuse it, also if the current one of its subject and relation says something else",
+    ),
 ];
 
 /// Lengths of a partition of an archive.

@@ -2,7 +2,8 @@
 //!
 //! Knows nothing of MCP.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::any::Any;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grainstore::cal::CancelHandle;
 use grainstore_rpc::{Code, Error, Following, Result};
@@ -69,6 +70,20 @@ impl Calls<'_> {
     }
 }
 
+/// A call of a client: whether it is cancelled, and what it holds while any work of it waits or runs.
+#[derive(Clone, Default)]
+pub(crate) struct Ticket {
+    pub(crate) cancel: CancelHandle,
+    held: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Ticket {
+    /// A call that holds this.
+    pub(crate) fn holding(held: Option<Arc<dyn Any + Send + Sync>>) -> Self {
+        Self { cancel: CancelHandle::new(), held }
+    }
+}
+
 /// Opens the store; called again where it failed.
 pub(crate) type Open = dyn Fn() -> Result<Box<dyn Operations>> + Send + Sync;
 
@@ -79,6 +94,8 @@ pub(crate) struct Memory(Arc<Shared>);
 struct Shared {
     open: Box<Open>,
     /// Held while the store is opened, so that it is opened once.
+    opening: Mutex<()>,
+    /// Held for a moment.
     opened: Mutex<Opened>,
 }
 
@@ -90,7 +107,7 @@ struct Opened {
 
 impl Memory {
     pub(crate) fn new(open: Box<Open>) -> Self {
-        Self(Arc::new(Shared { open, opened: Mutex::default() }))
+        Self(Arc::new(Shared { open, opening: Mutex::default(), opened: Mutex::default() }))
     }
 
     /// Begins to open the store, and waits for nothing. A failure is told to the first call, which tries again.
@@ -99,11 +116,12 @@ impl Memory {
         drop(spawn_blocking(move || shared.store().map(drop)));
     }
 
-    /// Does something with the store on a thread that may block; nothing, if it is cancelled before its turn.
+    /// Does something with the store on a thread that may block; nothing, if it is cancelled before its turn. What the
+    /// call holds is held until then, whoever waits for it.
     ///
     /// # Errors
     /// Those of opening, and of what is done; `CAL-E082` for what was cancelled.
-    pub(crate) async fn with<T, E, F>(&self, cancel: CancelHandle, work: F) -> Result<T, E>
+    pub(crate) async fn with<T, E, F>(&self, ticket: Ticket, work: F) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<Error> + Send + 'static,
@@ -111,6 +129,7 @@ impl Memory {
     {
         let shared = Arc::clone(&self.0);
         let work = move || {
+            let Ticket { cancel, held: _held } = ticket;
             let store = shared.store()?;
             if cancel.check().is_err() {
                 return Err(Error::new(Code::Cancelled, "the call was cancelled", "").into());
@@ -121,7 +140,7 @@ impl Memory {
         done.unwrap_or_else(|_| Err(broken("an operation ended without an answer").into()))
     }
 
-    /// Closes the store, if it was opened. Nothing opens it again.
+    /// Closes the store, if it was opened; one that is being opened is closed then. Nothing opens it again.
     ///
     /// # Errors
     /// As [`Operations::close`].
@@ -136,22 +155,39 @@ impl Memory {
 }
 
 impl Shared {
-    fn opened(&self) -> std::sync::MutexGuard<'_, Opened> {
+    fn opened(&self) -> MutexGuard<'_, Opened> {
         // The guarded value is whole at every step, whatever panicked.
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the store, which is opened if it is not yet.
-    fn store(&self) -> Result<Arc<dyn Operations>> {
-        let mut opened = self.opened();
+    /// Returns the store, if it was opened.
+    fn known(&self) -> Result<Option<Arc<dyn Operations>>> {
+        let opened = self.opened();
         if opened.closed {
             return Err(broken("the store was closed"));
         }
-        if let Some(store) = &opened.store {
-            return Ok(Arc::clone(store));
+        Ok(opened.store.clone())
+    }
+
+    /// Returns the store, which is opened if it is not yet.
+    fn store(&self) -> Result<Arc<dyn Operations>> {
+        if let Some(store) = self.known()? {
+            return Ok(store);
+        }
+        let _turn = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = self.known()? {
+            return Ok(store);
         }
         let store: Arc<dyn Operations> = Arc::from((self.open)()?);
-        opened.store = Some(Arc::clone(&store));
+        let closed = {
+            let mut opened = self.opened();
+            opened.store = (!opened.closed).then(|| Arc::clone(&store));
+            opened.closed
+        };
+        if closed {
+            store.close()?;
+            return Err(broken("the store was closed"));
+        }
         Ok(store)
     }
 }

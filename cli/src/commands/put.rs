@@ -38,7 +38,7 @@ const BATCH_BYTES: usize = 16 << 20;
 /// up to 10,000 grains (16 MiB of text) is stored whole or, when one grain is refused, not at all. A
 /// longer file is stored in batches of that size, each whole or not at all; an error then says how
 /// many grains of earlier batches are stored, and the same file can be put again: what is stored
-/// already counts as a duplicate. With --same-fact keep or supersede every grain is a batch of its own.
+/// already counts as a duplicate. With another --same-fact than add every grain is a batch of its own.
 #[derive(Debug, Args)]
 pub(crate) struct Put {
     /// What to read; - or nothing for stdin
@@ -51,7 +51,8 @@ pub(crate) struct Put {
     /// batches, those before an error with it
     #[arg(long, conflicts_with_all = ["format", "created_now", "sensitivity"])]
     frames: bool,
-    /// What to do where a current grain says the same: type, namespace, subject, relation, object
+    /// What to do where a current grain says the same: type, namespace, subject, relation, object (unique: whatever
+    /// its object)
     #[arg(
         long,
         value_parser = named::<SameFact>(SAME_FACT),

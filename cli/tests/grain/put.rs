@@ -98,7 +98,12 @@ fn the_same_fact_is_added_kept_or_superseded() {
     assert_eq!((&replaced["superseded"], &replaced["duplicate"]), (&json!(first), &json!(false)));
     let added = place.feed(&["put", "--same-fact", "add", "--json"], &later).done().json();
     assert_ne!(added["address"], replaced["address"]);
-    assert_eq!(place.grain(&["stats", "--json"]).done().json()["grains"], 3);
+    let run = place.feed(&["put", "--same-fact", "unique"], belief("a", "2"));
+    assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_CONFLICT"));
+    let named = [&added, &replaced].map(|put| put["address"].as_str().unwrap());
+    assert!(named.iter().any(|named| run.err.contains(named)), "{}", run.err);
+    place.feed(&["put", "--same-fact", "unique"], belief("b", "2")).done();
+    assert_eq!(place.grain(&["stats", "--json"]).done().json()["grains"], 4);
 }
 
 #[test]

@@ -285,11 +285,16 @@ impl Session {
     /// assert_eq!(kept.address(), first);
     /// let newer = session.put_fact(likes(0.7).build()?, SameFact::Supersede)?.address();
     /// assert_eq!(session.get(&first)?.state.superseded_by, Some(newer));
+    ///
+    /// let coffee = BeliefBuilder::new(session.now(), "alice", "likes", "coffee", 0.9).build()?;
+    /// let refused = session.put_fact(coffee, SameFact::Unique);
+    /// assert_eq!(refused.map_err(|error| error.code()), Err("ERR_CONFLICT"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As [`Session::put`] and [`Session::supersede`].
+    /// As [`Session::put`] and [`Session::supersede`]; with [`SameFact::Unique`] `ERR_CONFLICT` for a grain of
+    /// whose subject and relation one is current.
     pub fn put_fact(&self, offer: impl Into<Offer>, same_fact: SameFact) -> Result<PutOutcome> {
         self.submit(offer, same_fact).wait()
     }

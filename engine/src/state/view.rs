@@ -5,6 +5,7 @@
 use crate::base::sync::RwLock;
 use crate::disk::blob::is_signed;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
@@ -144,14 +145,28 @@ impl View {
         user_id: Option<&str>,
         read: impl FnOnce(&index::IndexReader<'_>) -> Result<T>,
     ) -> Result<T> {
+        self.with_users_index(&[user_id], read)
+    }
+
+    /// Like [`View::with_user_index`], for the grains of several users; `None` for grains without one.
+    ///
+    /// # Errors
+    /// The errors of `Vault::blinders_for_users`.
+    pub(crate) fn with_users_index<T>(
+        &self,
+        user_ids: &[Option<&str>],
+        read: impl FnOnce(&index::IndexReader<'_>) -> Result<T>,
+    ) -> Result<T> {
         let reader = index::IndexReader::new(&self.indexed.tables, &self.indexed.tail);
         if self.vault().keyring().is_none() {
             return read(&reader);
         }
-        let blinds = match user_id.filter(|user_id| !user_id.is_empty()) {
-            Some(user_id) => self.vault().blinders_for_users([user_id])?,
-            None => self.vault().store_blinder().into_iter().collect(),
-        };
+        let named = user_ids.iter().map(|user_id| user_id.filter(|user_id| !user_id.is_empty()));
+        let named: BTreeSet<Option<&str>> = named.collect();
+        let mut blinds = self.vault().blinders_for_users(named.iter().copied().flatten())?;
+        if named.contains(&None) {
+            blinds.extend(self.vault().store_blinder());
+        }
         read(&reader.with_token_scope(TokenScope::Complete(&blinds)))
     }
 

@@ -63,6 +63,11 @@ impl Viewer {
         self.namespace.as_deref()
     }
 
+    /// The user it is limited to; `None` for all of them.
+    pub(crate) fn user_id(&self) -> Option<&str> {
+        self.user_id.as_deref()
+    }
+
     /// Returns `true` if the viewer is limited to no namespace and no user.
     pub(crate) fn is_unrestricted(&self) -> bool {
         self.namespace.is_none() && self.user_id.is_none()

@@ -13,6 +13,7 @@ mod lookup;
 mod missing_roots;
 mod protection;
 mod roots;
+mod same_fact;
 mod staged_rows;
 mod state_change;
 mod supersede;
@@ -134,8 +135,8 @@ impl Principal {
     }
 }
 
-/// Handling of a grain with the same type, namespace, subject, relation and object as a current grain:
-/// [`Session::put_fact`](crate::Session::put_fact).
+/// Handling of a grain with the same type, namespace, subject, relation and object as a current grain, or with
+/// [`SameFact::Unique`] whatever its object: [`Session::put_fact`](crate::Session::put_fact).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SameFact {
@@ -146,6 +147,15 @@ pub enum SameFact {
     Keep,
     /// Supersede the stored one, subject to its invalidation policy.
     Supersede,
+    /// Refuse it (`ERR_CONFLICT`, which names the stored one) if a grain of the same type, namespace, subject
+    /// and relation is current, as [`Session::latest`](crate::Session::latest) sees it: of several puts at the
+    /// same time one is stored.
+    ///
+    /// A grain that names a user is compared with those of that user and of nobody. In an encrypted store a
+    /// grain that names none is compared with those of nobody and of the session's user. The bytes of a
+    /// current grain are a duplicate; those of one that has ended are `ERR_CONFLICT`. A grain without a
+    /// subject or a relation is stored.
+    Unique,
 }
 
 /// The outcome of a [`Session::put`](crate::Session::put).
@@ -292,7 +302,7 @@ impl<'v> WritePlan<'v> {
     /// `ERR_SUPERSEDE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_POLICY`, `ERR_WITHDRAWN`; `ERR_SCHEMA` and
     /// `ERR_INVALIDATION_DENIED` for a withdrawal that does not fit its grant; `ERR_LIMIT` for a grain that
     /// protects more descendants than can be recorded; with [`SameFact::Supersede`] also those of
-    /// [`WritePlan::supersede`].
+    /// [`WritePlan::supersede`]; with [`SameFact::Unique`] `ERR_CONFLICT`.
     pub(crate) fn put(
         &mut self,
         grains: Vec<PreparedGrain>,
@@ -366,6 +376,9 @@ impl<'v> WritePlan<'v> {
         }
         self.check_basis(&prepared, author)?;
         if let Some(sequence) = place {
+            if same_fact == SameFact::Unique {
+                self.check_unique_stored((&address, sequence), &prepared.grain, author)?;
+            }
             self.upgrade_envelope(&prepared, author)?;
             self.stage_vectors(&address, sequence, prepared.vectors.clone(), author)?;
             self.withdraw_again(sequence, &prepared, author)?;
@@ -382,6 +395,10 @@ impl<'v> WritePlan<'v> {
         let twin = match same_fact {
             SameFact::Add => None,
             SameFact::Keep | SameFact::Supersede => self.find_same_fact(&prepared.grain, author)?,
+            SameFact::Unique => {
+                self.check_unique(&prepared.grain, author)?;
+                None
+            }
         };
         match twin {
             Some(stored) if same_fact == SameFact::Keep => Ok(PutOutcome::Kept(stored)),

@@ -89,7 +89,8 @@ impl Caller {
             100..110 => self.mark(model),
             110..115 => Call::Put(self.signed(model, namespace), SameFact::Add),
             0..30 => Call::Put(self.offered(model, namespace), SameFact::Add),
-            30..40 => Call::Put(self.offered(model, namespace), SameFact::Keep),
+            30..37 => Call::Put(self.offered(model, namespace), SameFact::Keep),
+            37..40 => Call::Put(self.offered(model, namespace), SameFact::Unique),
             40..52 => {
                 let offered = self.offered(model, namespace);
                 let deep = model.current_twins(&offered.grain).any(|twin| twin.depth >= MAX_DEPTH);

@@ -131,7 +131,7 @@ impl Model {
     ) -> Result<(), String> {
         let address = offered.blob().address();
         let twin = match same_fact {
-            SameFact::Add => None,
+            SameFact::Add | SameFact::Unique => None,
             SameFact::Keep | SameFact::Supersede => self.newest_twin(&offered.grain),
         };
         // Who asks to keep or replace what says the same has named its parent by that.
@@ -143,6 +143,9 @@ impl Model {
         });
         if again && !rules::says_it_replaces(&offered.grain) {
             broken.remove(DISGUISED);
+        }
+        if same_fact == SameFact::Unique && self.is_taken(&offered.grain, &address) {
+            broken.insert(CONFLICT);
         }
         if !broken.is_empty() {
             // What says so itself is refused before anybody looks for what says the same.
@@ -494,6 +497,20 @@ impl Model {
         let places = words(grain).and_then(|words| self.words.get(&words));
         let known = places.into_iter().flatten().map(|place| &self.grains[*place]);
         known.filter(|known| known.is_current() && rules::is_same_fact(&known.grain, grain))
+    }
+
+    /// Whether a grain with this address cannot be the only current one of its subject and relation.
+    fn is_taken(&self, grain: &Grain, address: &ContentAddress) -> bool {
+        if grain.text("subject").is_none() || grain.text("relation").is_none() {
+            return false;
+        }
+        match self.find(address) {
+            Some(known) => !known.is_current(),
+            None => self
+                .grains
+                .iter()
+                .any(|known| known.is_current() && rules::is_same_relation(&known.grain, grain)),
+        }
     }
 
     /// The one of them that is meant: the latest by its own time, the last stored at one time.

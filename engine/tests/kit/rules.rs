@@ -71,6 +71,13 @@ pub(crate) fn is_same_fact(one: &Grain, other: &Grain) -> bool {
         && triple(one) == triple(other)
 }
 
+/// Whether two grains say something of one subject and relation: type and namespace, too.
+pub(crate) fn is_same_relation(one: &Grain, other: &Grain) -> bool {
+    one.grain_type() == other.grain_type()
+        && partition(one) == partition(other)
+        && ["subject", "relation"].iter().all(|name| one.get(name) == other.get(name))
+}
+
 /// The addresses a grain derives from.
 pub(crate) fn parents(grain: &Grain) -> Vec<ContentAddress> {
     grain.texts("derived_from").filter_map(|text| text.parse().ok()).collect()

@@ -7,3 +7,4 @@ mod reviews;
 mod sensitivity;
 mod sessions;
 mod signatures;
+mod unique;

@@ -27,8 +27,6 @@ pub(super) enum Kind {
     Access,
     /// No such grain.
     NotFound,
-    /// Something that was changed meanwhile.
-    Conflict,
     /// A larger answer than one may be.
     Limit,
     /// A cursor of another question.
@@ -47,7 +45,6 @@ impl Kind {
             Self::Schema => "ERR_SCHEMA",
             Self::Access => "ERR_ACCESS",
             Self::NotFound => "ERR_NOT_FOUND",
-            Self::Conflict => "ERR_CONFLICT",
             Self::Limit => "ERR_LIMIT",
             Self::Cursor => "ERR_CURSOR",
             Self::Token => "ERR_TOKEN",

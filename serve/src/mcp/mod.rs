@@ -19,6 +19,7 @@ mod unanswered;
 mod wire;
 
 use std::io::{Read, Write};
+use std::time::Duration;
 
 use grainstore_rpc::{Client, Code, Error, Result};
 
@@ -28,6 +29,8 @@ use server::Server;
 
 /// Threads for calls that block: as many calls run at once.
 const MAX_CALLING_THREADS: usize = 16;
+/// How long calls may take to end once nobody waits for their answers.
+const END_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Which tools a client is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -82,7 +85,8 @@ impl McpOptions {
 
 /// Serves one connection until the end of its input, or until nobody takes its output; then closes the store.
 ///
-/// Blocks. Requests under way at the end of the input are answered first, for up to five seconds.
+/// Blocks. Requests under way at the end of the input are answered first, for up to five seconds. Calls that have not
+/// ended a second after that are left to their threads.
 ///
 /// # Errors
 /// `ERR_IO` if no runtime can be started; those of closing the store. A store that cannot be opened is told to the
@@ -111,8 +115,8 @@ pub fn serve_mcp(
         let _ = running.waiting().await;
         written
     });
-    // Calls that still run hold the store: they are done before it is closed.
-    drop(runtime);
+    // Calls that still run were told to end. One that waits for another process is not waited for.
+    runtime.shutdown_timeout(END_PATIENCE);
     let closed = memory.close();
     written.finish();
     closed

@@ -1,6 +1,5 @@
 //! Grains as resources: `grain://ADDRESS`.
 
-use grainstore::cal::CancelHandle;
 use rmcp::model::{
     CacheScope, ErrorData, ListResourcesResult, ReadResourceResult, Resource, ResourceContents,
     ResourceTemplate,
@@ -11,7 +10,7 @@ use super::answer::uri;
 use super::arguments::address;
 use super::failure::Failure;
 use super::tools::plain;
-use crate::memory::{Calls, Memory};
+use crate::memory::{Calls, Memory, Ticket};
 
 /// Grains of a page of the list.
 const PAGE: u64 = 20;
@@ -30,6 +29,7 @@ pub(super) fn template() -> ResourceTemplate {
 /// Lists the newest grains.
 pub(super) async fn list(
     memory: &Memory,
+    ticket: Ticket,
     cursor: Option<String>,
 ) -> Result<ListResourcesResult, ErrorData> {
     let mut query = json!({ "limit": PAGE });
@@ -37,7 +37,7 @@ pub(super) async fn list(
         query.insert("cursor".to_owned(), Value::from(cursor));
     }
     let work = move |store: &Calls<'_>| Ok::<_, Failure>(store.call("query", &query)?);
-    let answer = memory.with(CancelHandle::new(), work).await.map_err(Failure::into_error)?;
+    let answer = memory.with(ticket, work).await.map_err(Failure::into_error)?;
     let found = answer.get("results").and_then(Value::as_array);
     let found = found.map(Vec::as_slice).unwrap_or_default().iter().filter_map(resource);
     let mut list = ListResourcesResult::with_all_items(found.collect());
@@ -61,7 +61,11 @@ fn resource(found: &Value) -> Option<Resource> {
 }
 
 /// Reads a grain: its fields and its state.
-pub(super) async fn read(memory: &Memory, uri: String) -> Result<ReadResourceResult, ErrorData> {
+pub(super) async fn read(
+    memory: &Memory,
+    ticket: Ticket,
+    uri: String,
+) -> Result<ReadResourceResult, ErrorData> {
     let unknown = |uri: &str| {
         let shown: String = uri.chars().take(100).collect();
         ErrorData::resource_not_found(
@@ -75,7 +79,7 @@ pub(super) async fn read(memory: &Memory, uri: String) -> Result<ReadResourceRes
     let Ok(of) = address(&uri) else { return Err(unknown(&uri)) };
     let work =
         move |store: &Calls<'_>| Ok::<_, Failure>(store.call("get", &json!({ "address": of }))?);
-    let stored = memory.with(CancelHandle::new(), work).await.map_err(|failure| {
+    let stored = memory.with(ticket, work).await.map_err(|failure| {
         match failure.has_code("ERR_NOT_FOUND") {
             true => unknown(&uri),
             false => failure.into_error(),

@@ -19,8 +19,9 @@ use super::answer::failed;
 use super::confirm::Person;
 use super::connection::Connection;
 use super::failure::{Failure, Kind};
+use super::unanswered::Place;
 use super::{prompts, resources, tools};
-use crate::memory::Calls;
+use crate::memory::{Calls, Ticket};
 
 /// What a client tells its model about this server.
 const INSTRUCTIONS: &str = "A long-term memory that outlives this conversation. \
@@ -67,7 +68,7 @@ impl Server {
         &self,
         called: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-        cancel: CancelHandle,
+        ticket: Ticket,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = self.tools().find(|tool| tool.name == called.name) else {
             let name: String = called.name.chars().take(64).collect();
@@ -83,11 +84,11 @@ impl Server {
                 let work = move |store: &Calls<'_>| run(&setting, arguments, store);
                 self.connection
                     .memory
-                    .with(cancel, work)
+                    .with(ticket, work)
                     .await
                     .map(|answer| CallToolResult::from(answer).into())
             }
-            tools::Run::Forget => tools::forget(&self.connection, arguments, person, &cancel).await,
+            tools::Run::Forget => tools::forget(&self.connection, arguments, person, &ticket).await,
         };
         match done {
             Ok(answer) => Ok(answer),
@@ -144,9 +145,10 @@ impl ServerHandler for Server {
         called: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let ended = CancelOnDrop(CancelHandle::new());
+        let ticket = ticket(&context);
+        let _ended = CancelOnDrop(ticket.cancel.clone());
         tokio::select! {
-            answer = self.call(called, &context, ended.0.clone()) => answer,
+            answer = self.call(called, &context, ticket) => answer,
             // Nobody gets this; a write that has begun is done all the same.
             () = context.ct.cancelled() => {
                 Ok(failed(&Failure::new(Kind::Cancelled, "the call was cancelled", "")).into())
@@ -157,9 +159,10 @@ impl ServerHandler for Server {
     async fn list_resources(
         &self,
         asked: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        resources::list(&self.connection.memory, asked.and_then(|asked| asked.cursor)).await
+        let cursor = asked.and_then(|asked| asked.cursor);
+        resources::list(&self.connection.memory, ticket(&context), cursor).await
     }
 
     async fn list_resource_templates(
@@ -176,9 +179,9 @@ impl ServerHandler for Server {
     async fn read_resource(
         &self,
         asked: ReadResourceRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        resources::read(&self.connection.memory, asked.uri)
+        resources::read(&self.connection.memory, ticket(&context), asked.uri)
             .await
             .map(ReadResourceResponse::Complete)
     }
@@ -197,9 +200,11 @@ impl ServerHandler for Server {
     async fn get_prompt(
         &self,
         asked: GetPromptRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        prompts::get(&self.connection.memory, &asked).await.map(GetPromptResponse::Complete)
+        prompts::get(&self.connection.memory, ticket(&context), &asked)
+            .await
+            .map(GetPromptResponse::Complete)
     }
 
     async fn on_custom_request(
@@ -215,6 +220,11 @@ impl ServerHandler for Server {
         let message: Cow<'static, str> = format!("no method {method:?}").into();
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
+}
+
+/// A new ticket for the work of a request, which holds the place of that.
+fn ticket(context: &RequestContext<RoleServer>) -> Ticket {
+    Ticket::holding(context.extensions.get::<Place>().map(Place::held))
 }
 
 /// Cancels the work of a call once nobody waits for it.

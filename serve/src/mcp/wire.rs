@@ -7,8 +7,8 @@ use std::thread;
 
 use grainstore_rpc::{Line, read_line};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ErrorData, JsonRpcMessage, RequestId,
-    ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, GetExtensions,
+    JsonRpcMessage, JsonRpcRequest, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::service::RoleServer;
 use rmcp::transport::Transport;
@@ -107,7 +107,7 @@ impl Transport<RoleServer> for Wire {
             message = self.messages.recv() => message,
             _ = ended.wait_for(|ended| *ended) => None,
         };
-        // A request that is cancelled gets no answer.
+        // A request that is cancelled gets no answer. Its place is free once its work has ended.
         if let Some(JsonRpcMessage::Notification(told)) = &received
             && let ClientNotification::CancelledNotification(cancelled) = &told.notification
             && let Some(id) = &cancelled.params.request_id
@@ -145,7 +145,7 @@ struct Reader {
     received: mpsc::Sender<ClientJsonRpcMessage>,
     refusals: mpsc::Sender<Outgoing>,
     unanswered: Unanswered,
-    /// Whether `initialize` was asked: from then on requests need not name their revision.
+    /// Whether `initialize` was asked and understood: from then on requests need not name their revision.
     initialized: bool,
 }
 
@@ -189,10 +189,7 @@ impl Reader {
             value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
         let asks = value.get("id").is_some() && value.get("method").is_some();
         match self.message(value) {
-            Ok(JsonRpcMessage::Request(request)) if !self.unanswered.begin(&request.id) => {
-                let message = "a request with this id is not answered yet".to_owned();
-                self.refuse(Some(&request.id), &ErrorData::invalid_request(message, None))
-            }
+            Ok(JsonRpcMessage::Request(request)) => self.take_request(request),
             Ok(message) => self.received.blocking_send(message).is_ok(),
             // A notification and a response get no answer, whatever is wrong with them.
             Err(_) if id.is_some() && !asks => true,
@@ -200,8 +197,20 @@ impl Reader {
         }
     }
 
+    /// Hands a request on, with its place. Returns `false` once nobody wants messages.
+    fn take_request(&mut self, mut request: JsonRpcRequest<ClientRequest>) -> bool {
+        let Some(place) = self.unanswered.begin(&request.id) else {
+            let message = "a request with this id is not answered yet".to_owned();
+            return self.refuse(Some(&request.id), &ErrorData::invalid_request(message, None));
+        };
+        // One that is malformed is read as a request of another kind, and refused.
+        self.initialized |= matches!(request.request, ClientRequest::InitializeRequest(_));
+        request.request.extensions_mut().insert(place);
+        self.received.blocking_send(JsonRpcMessage::Request(request)).is_ok()
+    }
+
     /// Converts a message.
-    fn message(&mut self, value: Value) -> Result<ClientJsonRpcMessage, ErrorData> {
+    fn message(&self, value: Value) -> Result<ClientJsonRpcMessage, ErrorData> {
         let invalid = |message: &str| ErrorData::invalid_request(message.to_owned(), None);
         let Value::Object(message) = &value else {
             return Err(invalid("a message is one JSON object; batches are not taken"));
@@ -218,7 +227,7 @@ impl Reader {
     }
 
     /// Checks what the protocol asks of every request.
-    fn check_request(&mut self, request: &serde_json::Map<String, Value>) -> Result<(), ErrorData> {
+    fn check_request(&self, request: &serde_json::Map<String, Value>) -> Result<(), ErrorData> {
         let invalid = |message: &str| ErrorData::invalid_request(message.to_owned(), None);
         let id = request.get("id").unwrap_or(&Value::Null);
         if !(id.is_string() || id.is_i64()) {
@@ -234,9 +243,8 @@ impl Reader {
         let meta = params.and_then(|params| params.get("_meta"));
         let names_version =
             meta.and_then(|meta| meta.get(VERSION_KEY)).is_some_and(Value::is_string);
-        if method == "initialize" {
-            self.initialized = true;
-        } else if !self.initialized && !names_version && method != "ping" {
+        let needs_none = names_version || ["initialize", "ping"].contains(&method);
+        if !self.initialized && !needs_none {
             let message = format!(
                 "begin with initialize, or name the revision of each request in _meta ({VERSION_KEY})"
             );

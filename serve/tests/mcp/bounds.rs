@@ -1,12 +1,13 @@
 //! Answers of bounded size, and what they go on with.
 
 use std::io::{Read, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use grainstore_serve::serve_mcp;
+use grainstore::cal::CancelHandle;
+use grainstore_serve::{McpOptions, Operations, serve_mcp};
 use serde_json::{Value, json};
 
 use crate::kit::{Conversation, PLAIN, everything, modern, options};
@@ -214,4 +215,115 @@ fn nothing_more_is_read_while_many_requests_are_not_answered() {
     assert_eq!(client.answered.load(SeqCst), REQUESTS);
     let most = client.most.load(SeqCst);
     assert!(most <= 258, "{most} requests were read and not answered");
+}
+
+/// A client that cancels each call once that waits for a thread: others have all of them, and a ping that came after it
+/// was answered.
+struct Fickle {
+    sent: Arc<AtomicUsize>,
+    entered: Arc<AtomicUsize>,
+    answered: mpsc::Receiver<()>,
+}
+
+/// What the server says to the fickle client.
+struct Pongs(mpsc::Sender<()>);
+
+impl Read for Fickle {
+    fn read(&mut self, mut buffer: &mut [u8]) -> std::io::Result<usize> {
+        let id = self.sent.fetch_add(1, SeqCst);
+        if id > FICKLE_REQUESTS {
+            return Ok(0);
+        }
+        let message = |told: Value| format!("{told}\n");
+        let mut lines = String::new();
+        if id > 0 {
+            // The server has ended if nobody answers.
+            let _ = self.answered.recv();
+        }
+        while id == THREADS && self.entered.load(SeqCst) < THREADS {
+            thread::sleep(Duration::from_millis(1));
+        }
+        if id > THREADS {
+            lines += &message(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
+                "params": { "requestId": id - 1 } }));
+        }
+        if id < FICKLE_REQUESTS {
+            let call =
+                json!({ "_meta": modern(PLAIN), "name": "remember", "arguments": { "text": "a" } });
+            lines += &message(
+                json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call }),
+            );
+            lines += &message(json!({ "jsonrpc": "2.0", "id": "ping", "method": "ping",
+                "params": { "_meta": modern(PLAIN) } }));
+        }
+        buffer.write_all(lines.as_bytes())?;
+        Ok(lines.len())
+    }
+}
+
+impl Write for Pongs {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        if String::from_utf8_lossy(line).contains("\"ping\"") {
+            // Nobody reads it at the end.
+            let _ = self.0.send(());
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Calls of the fickle client.
+const FICKLE_REQUESTS: usize = 600;
+/// Calls that run at once.
+const THREADS: usize = 16;
+
+/// A store that does nothing until the sender is dropped.
+struct Stuck {
+    entered: Arc<AtomicUsize>,
+    end: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Operations for Stuck {
+    fn call(&self, _: &str, _: &Value, _: &CancelHandle) -> grainstore_rpc::Result<Value> {
+        self.entered.fetch_add(1, SeqCst);
+        // It ends with an error.
+        let _ = self.end.lock().unwrap().recv();
+        Ok(json!({}))
+    }
+
+    fn close(&self) -> grainstore_rpc::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn nothing_more_is_read_while_many_cancelled_calls_wait_for_the_store() {
+    let (stuck, wait) = mpsc::channel();
+    let wait = Mutex::new(Some(wait));
+    let (sent, entered) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let calls = Arc::clone(&entered);
+    let options = McpOptions::over(move || {
+        let end = Mutex::new(wait.lock().unwrap().take().unwrap());
+        Ok(Box::new(Stuck { entered: Arc::clone(&calls), end }))
+    });
+    let (pongs, answered) = mpsc::channel();
+    let client = Fickle { sent: Arc::clone(&sent), entered, answered };
+    let server = thread::spawn(move || serve_mcp(client, Pongs(pongs), options));
+    let mut before = 0;
+    // Until no more is read.
+    loop {
+        thread::sleep(Duration::from_millis(300));
+        let now = sent.load(SeqCst);
+        if now == before && now >= 250 {
+            break;
+        }
+        before = now;
+    }
+    drop(stuck);
+    server.join().unwrap().unwrap();
+    assert!(before <= 258, "{before} were read");
+    assert!(sent.load(SeqCst) > FICKLE_REQUESTS, "what was cancelled gives its place back");
 }

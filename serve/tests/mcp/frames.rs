@@ -140,3 +140,15 @@ fn arguments_that_a_tool_does_not_take_are_told_to_the_model() {
         assert!(response.to_string().len() < 500, "{response}");
     }
 }
+
+#[test]
+fn an_initialize_that_is_refused_begins_nothing() {
+    let (_dir, mut client) = everything();
+    for params in [json!({}), json!({ "protocolVersion": 1 }), json!({ "capabilities": {} })] {
+        assert_eq!(client.ask("initialize", params)["error"]["code"], -32602);
+        let listed = client.ask("tools/list", json!({}));
+        assert_eq!(listed["error"]["code"], -32602, "{listed}");
+    }
+    client.initialize(PLAIN);
+    assert!(client.ask("tools/list", json!({}))["result"]["tools"].is_array());
+}

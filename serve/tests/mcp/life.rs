@@ -1,12 +1,15 @@
 //! The life of a connection: the store that is opened meanwhile, calls at once, cancelled calls, the end.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
-use std::sync::mpsc::channel;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use grainstore::cal::CancelHandle;
 use grainstore::{OpenOptions, SessionOptions, Store};
 use grainstore_rpc::{Client, ClientOptions, Code, Error};
-use grainstore_serve::McpOptions;
+use grainstore_serve::{McpOptions, Operations};
 use serde_json::{Value, json};
 
 use crate::kit::{Conversation, PLAIN, everything, options};
@@ -170,4 +173,80 @@ fn nobody_who_reads_ends_the_server() {
     client.initialize(PLAIN);
     client.fact("alice", "prefers", "tea");
     client.stop_reading().unwrap();
+}
+
+/// A store that answers once it is told to, or that half a minute has passed.
+struct Slow {
+    go: Mutex<Receiver<()>>,
+    answered: Arc<AtomicBool>,
+    closed: Arc<AtomicBool>,
+}
+
+impl Operations for Slow {
+    fn call(&self, _: &str, _: &Value, _: &CancelHandle) -> grainstore_rpc::Result<Value> {
+        // Whatever comes first.
+        let _ = self.go.lock().unwrap().recv_timeout(Duration::from_secs(30));
+        self.answered.store(true, SeqCst);
+        Ok(json!({}))
+    }
+
+    fn close(&self) -> grainstore_rpc::Result<()> {
+        self.closed.store(true, SeqCst);
+        Ok(())
+    }
+}
+
+#[test]
+fn the_end_of_input_does_not_wait_for_a_call_that_does_not_end() {
+    let (go, wait) = channel::<()>();
+    let wait = Mutex::new(Some(wait));
+    let (answered, closed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let of_store = (Arc::clone(&answered), Arc::clone(&closed));
+    let mut client = Conversation::with(McpOptions::over(move || {
+        let go = Mutex::new(wait.lock().unwrap().take().unwrap());
+        let (answered, closed) = of_store.clone();
+        Ok(Box::new(Slow { go, answered, closed }))
+    }));
+    client.initialize(PLAIN);
+    for _ in 0..2 {
+        client.request("tools/call", &json!({ "name": "search", "arguments": {} }));
+    }
+    let (rest, ended) = client.end();
+    ended.unwrap();
+    assert_eq!(rest, "");
+    assert!(!answered.load(SeqCst), "it waited for the call");
+    assert!(closed.load(SeqCst));
+    drop(go);
+}
+
+#[test]
+fn a_store_that_opens_after_the_end_is_closed() {
+    let (go, wait) = channel::<()>();
+    let wait = Mutex::new(wait);
+    let (closed, told) = channel();
+    let client = Conversation::with(McpOptions::over(move || {
+        let in_time = wait.lock().unwrap().recv_timeout(Duration::from_secs(30)).is_ok();
+        Ok(Box::new(Late { in_time, closed: closed.clone() }))
+    }));
+    client.end().1.unwrap();
+    go.send(()).unwrap();
+    assert!(told.recv().unwrap(), "the end waited for the store");
+}
+
+/// A store that tells when it is closed, and whether it was opened in time.
+struct Late {
+    in_time: bool,
+    closed: std::sync::mpsc::Sender<bool>,
+}
+
+impl Operations for Late {
+    fn call(&self, _: &str, _: &Value, _: &CancelHandle) -> grainstore_rpc::Result<Value> {
+        Ok(json!({}))
+    }
+
+    fn close(&self) -> grainstore_rpc::Result<()> {
+        // Nobody may listen any more.
+        let _ = self.closed.send(self.in_time);
+        Ok(())
+    }
 }

@@ -73,6 +73,7 @@ pub(super) fn same_fact_name(choice: SameFact) -> &'static str {
     match choice {
         SameFact::Keep => "keep",
         SameFact::Supersede => "supersede",
-        _ => "add",
+        SameFact::Unique => "unique",
+        SameFact::Add => "add",
     }
 }

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use grainstore_format::{ContentAddress, Envelope, Grain, GrainRef, GrainState, Value};
-use grainstore_index::{
-    IndexLookup, Object, Posting, Scope, Sequence, TimeOrder, TimeRange, object_hash,
-};
+use grainstore_format::{ContentAddress, Envelope, GrainRef, GrainState};
+use grainstore_index::Sequence;
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
@@ -246,67 +244,6 @@ impl WritePlan<'_> {
         self.grains.get(usize::try_from(at).ok()?)
     }
 
-    /// Returns a current grain of the same type, namespace, subject, relation and object that the caller
-    /// sees.
-    pub(super) fn find_same_fact(
-        &self,
-        grain: &Grain,
-        author: &Principal,
-    ) -> Result<Option<ContentAddress>> {
-        let (Some(subject), Some(relation), Some(said)) =
-            (grain.text("subject"), grain.text("relation"), grain.get("object"))
-        else {
-            return Ok(None);
-        };
-        let mut reach = Visibility::new(&author.viewer, self, self.now);
-        if let Some(rules) = &self.rules {
-            reach = reach.with_rules(rules, &author.purposes);
-        }
-        for staged in self.grains.iter().rev() {
-            if is_same_fact(&staged.prepared.grain, grain)
-                && self.state(staged.sequence)?.is_current_at(self.now)
-                && reach.is_blob_visible(staged.sequence, staged.prepared.blob.bytes())?
-            {
-                return Ok(Some(staged.prepared.blob.address()));
-            }
-        }
-        let scope = Scope::Exact(grain.partition().into());
-        let (subject, relation) = (Some(subject.into()), Some(relation.into()));
-        // Other types of objects are not indexed.
-        let object = match said {
-            Value::Str(text) => Some(Object::Text(text.as_str().into())),
-            Value::Map(_) => Some(Object::Map(object_hash(said))),
-            _ => None,
-        };
-        let shape = IndexLookup::Triple { subject, relation, object };
-        self.view.with_user_index(grain.text("user_id"), |index| {
-            let mut newest: Option<(Posting, ContentAddress)> = None;
-            for posting in index.scan(&scope, &shape, TimeRange::default(), TimeOrder::Newest)? {
-                let posting = posting?;
-                // Of several with the same time, the last written one wins.
-                match &newest {
-                    Some((found, _)) if found.time != posting.time => break,
-                    Some((found, _)) if found.sequence > posting.sequence => continue,
-                    _ => {}
-                }
-                if self.view.is_erased(posting.sequence)?
-                    || !self.state(posting.sequence)?.is_current_at(self.now)
-                {
-                    continue;
-                }
-                let found = self.view.with_blob(posting.sequence, |blob| {
-                    let same = with_fields(blob, |view| {
-                        Ok(is_same_fact_ref(view, grain)
-                            && reach.is_visible(posting.sequence, view)?)
-                    })?;
-                    Ok(same.then(|| ContentAddress::of(blob)))
-                })?;
-                newest = found.map(|address| (posting, address)).or(newest);
-            }
-            Ok(newest.map(|(_, address)| address))
-        })
-    }
-
     /// Returns the place of a staged grain among the new ones.
     pub(crate) fn place_of_new(&self, address: &ContentAddress) -> Option<usize> {
         self.by_address.get(address).copied()
@@ -315,21 +252,4 @@ impl WritePlan<'_> {
     pub(super) fn staged(&self, address: &ContentAddress) -> Option<&StagedGrain> {
         self.grains.get(self.place_of_new(address)?)
     }
-}
-
-/// Fields that identify a fact, together with type and namespace.
-const FACT_FIELDS: [&str; 3] = ["subject", "relation", "object"];
-
-fn is_same_fact(stored: &Grain, grain: &Grain) -> bool {
-    stored.grain_type() == grain.grain_type()
-        && stored.partition() == grain.partition()
-        && FACT_FIELDS.iter().all(|name| stored.get(name) == grain.get(name))
-}
-
-fn is_same_fact_ref(stored: &GrainRef<'_>, grain: &Grain) -> bool {
-    let same =
-        |name: &&str| stored.get(name).map(|value| value.to_value()).as_ref() == grain.get(name);
-    stored.grain_type() == grain.grain_type()
-        && stored.partition() == grain.partition()
-        && FACT_FIELDS.iter().all(same)
 }

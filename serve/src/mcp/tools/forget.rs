@@ -1,16 +1,16 @@
 //! `forget`: takes one grain out of use, or erases it for good once a person agrees.
 
-use grainstore::cal::CancelHandle;
 use rmcp::model::{CallToolResponse, CallToolResult, JsonObject};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::plain::plain;
 use crate::mcp::answer::Answer;
 use crate::mcp::arguments::{address, read, wrong};
 use crate::mcp::confirm::{Asked, Person};
 use crate::mcp::connection::Connection;
 use crate::mcp::failure::{Failure, Kind, Result};
-use crate::memory::Calls;
+use crate::memory::{Calls, Ticket};
 
 pub(super) const DESCRIPTION: &str = "Take one grain out of use for good (retract it); its history stays. \
 With erase, delete it and its traces irrecoverably, once the person confirms. \
@@ -58,7 +58,7 @@ pub(in crate::mcp) async fn forget(
     connection: &Connection,
     arguments: JsonObject,
     person: Person,
-    cancel: &CancelHandle,
+    ticket: &Ticket,
 ) -> Result<CallToolResponse> {
     let mut given: Forget = read(arguments)?;
     given.address = address(&given.address)?;
@@ -72,7 +72,7 @@ pub(in crate::mcp) async fn forget(
         };
         return connection
             .memory
-            .with(cancel.clone(), work)
+            .with(ticket.clone(), work)
             .await
             .map(|answer| CallToolResult::from(answer).into());
     }
@@ -82,7 +82,7 @@ pub(in crate::mcp) async fn forget(
     }
     let of = given.clone();
     let (question, tried) =
-        connection.memory.with(cancel.clone(), move |store| question(&of, store)).await?;
+        connection.memory.with(ticket.clone(), move |store| question(&of, store)).await?;
     if given.dry_run {
         let answer = told(&given.address, "nothing", tried);
         return Ok(CallToolResult::from(answer).into());
@@ -92,7 +92,7 @@ pub(in crate::mcp) async fn forget(
         Asked::CallAgain(result) => Ok((*result).into()),
         Asked::Agreed => {
             let answer =
-                connection.memory.with(cancel.clone(), move |store| erase(&given, store)).await?;
+                connection.memory.with(ticket.clone(), move |store| erase(&given, store)).await?;
             Ok(CallToolResult::from(answer).into())
         }
     }
@@ -190,28 +190,4 @@ fn said(grain: &Value) -> String {
         .filter(|(name, _)| !FIRST.contains(&name.as_str()) && !ASIDE.contains(&name.as_str()));
     let rest = rest.map(|(name, value)| format!("{name}: {}", text(value)));
     first.chain(rest).collect::<Vec<_>>().join(" ")
-}
-
-/// A text on one line, for between quotes, in as many bytes: without signs that are not seen, quotes and runs of spaces,
-/// and with the number of bytes that are left out.
-pub(in crate::mcp) fn plain(text: &str, bytes: usize) -> String {
-    let seen = text.chars().filter(|sign| !is_unseen(*sign));
-    let seen: String = seen.map(|sign| if sign == '"' { '\'' } else { sign }).collect();
-    let words = seen.split(|sign: char| sign.is_whitespace() || sign.is_control());
-    let text = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-    let mut end = text.len().min(bytes);
-    while !text.is_char_boundary(end) {
-        end = end.saturating_sub(1);
-    }
-    let left = text.len().saturating_sub(end);
-    let shown = text.get(..end).unwrap_or_default();
-    if left == 0 { text } else { format!("{shown} ... ({left} more bytes)") }
-}
-
-/// Signs that take no place or turn a line round.
-fn is_unseen(sign: char) -> bool {
-    matches!(sign, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e0fff}')
 }

@@ -1,9 +1,10 @@
 //! The tools: a table of what they are called, what they take and answer, and what runs them; one file each.
 
 mod cal;
-mod first;
 mod forget;
 mod history;
+mod latest;
+mod plain;
 mod recall;
 mod remember;
 mod search;
@@ -19,7 +20,8 @@ use super::connection::Setting;
 use super::failure::Result;
 use crate::memory::Calls;
 
-pub(super) use forget::{forget, plain};
+pub(super) use forget::forget;
+pub(super) use plain::plain;
 pub(super) use recall::{Recall, recall};
 
 /// One tool.

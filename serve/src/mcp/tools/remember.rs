@@ -6,7 +6,7 @@ use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::first::First;
+use super::latest::Fact;
 use super::recall::no_answer;
 use crate::mcp::answer::Answer;
 use crate::mcp::arguments::{End, Moment, address, read, wrong};
@@ -75,31 +75,33 @@ struct Remember {
 
 pub(super) fn run(setting: &Setting, arguments: JsonObject, store: &Calls<'_>) -> Result<Answer> {
     let given: Remember = read(arguments)?;
-    let first = (given.replaces.as_deref() == Some(LATEST)).then(|| First::begin(store));
-    let old =
-        given.replaces.as_deref().map(|old| replaced(&given, old, store)).transpose()?.flatten();
-    let grain = grain(&given, setting, old.is_some())?;
-    let stored = match &old {
+    if given.replaces.is_some() && given.same_fact.is_some() {
+        return Err(wrong("replaces and same_fact do not go together", "leave one out"));
+    }
+    let write = |old: Option<&str>, same_fact: &str| {
+        let grain = grain(&given, setting, old.is_some())?;
+        let Some(old) = old else {
+            return Ok(store.call("put", &json!({ "grain": grain, "same_fact": same_fact }))?);
+        };
+        let mut call = json!({ "old": old, "grain": grain });
+        if let (Some(reason), Value::Object(call)) = (&given.reason, &mut call) {
+            call.insert("justification".to_owned(), Value::from(reason.as_str()));
+        }
+        Ok(store.call("supersede", &call)?)
+    };
+    let (old, stored) = match given.replaces.as_deref() {
+        Some(LATEST) => latest(&given, setting)?.replace(store, |old| write(old, "unique"))?,
         Some(old) => {
-            let mut call = json!({ "old": old, "grain": grain });
-            if let (Some(reason), Value::Object(call)) = (&given.reason, &mut call) {
-                call.insert("justification".to_owned(), Value::from(reason.as_str()));
-            }
-            store.call("supersede", &call)?
+            let old = address(old)?;
+            let stored = write(Some(&old), "keep")?;
+            (Some(old), stored)
         }
-        None => {
-            let same_fact = given.same_fact.as_deref().unwrap_or("keep");
-            store.call("put", &json!({ "grain": grain, "same_fact": same_fact }))?
-        }
+        None => (None, write(None, given.same_fact.as_deref().unwrap_or("keep"))?),
     };
     let address = stored.get("address").and_then(Value::as_str).ok_or_else(no_answer)?;
-    let duplicate = stored.get("duplicate").and_then(Value::as_bool).unwrap_or_default();
-    if let (Some(first), None, false) = (first, &old, duplicate) {
-        first.check(address, &grain, store)?;
-    }
     let mut answer = json!({
         "address": address,
-        "duplicate": duplicate,
+        "duplicate": stored.get("duplicate").and_then(Value::as_bool).unwrap_or_default(),
         "superseded": old.map(Value::from).or_else(|| stored.get("superseded").cloned()),
     });
     if let (Some(warnings), Value::Object(answer)) = (stored.get("warnings"), &mut answer) {
@@ -108,23 +110,15 @@ pub(super) fn run(setting: &Setting, arguments: JsonObject, store: &Calls<'_>) -
     Ok(Answer::of(answer).linked([address]))
 }
 
-/// The address of the grain that is to be replaced; none where `latest` finds no fact.
-fn replaced(given: &Remember, old: &str, store: &Calls<'_>) -> Result<Option<String>> {
-    if given.same_fact.is_some() {
-        return Err(wrong("replaces and same_fact do not go together", "leave one out"));
-    }
-    if old != LATEST {
-        return address(old).map(Some);
-    }
+/// The fact that `latest` means.
+fn latest<'g>(given: &'g Remember, setting: &'g Setting) -> Result<Fact<'g>> {
     let (Some(subject), Some(relation)) = (&given.subject, &given.relation) else {
         return Err(wrong("latest needs the subject and the relation", "give both, or an address"));
     };
-    let mut call = json!({ "subject": subject, "relation": relation });
-    if let (Some(namespace), Value::Object(call)) = (&given.namespace, &mut call) {
-        call.insert("namespace".to_owned(), Value::from(namespace.as_str()));
-    }
-    let latest = store.call("latest", &call)?;
-    Ok(latest.pointer("/version/address").and_then(Value::as_str).map(str::to_owned))
+    let namespace = given.namespace.as_deref();
+    // As the grain gets it.
+    let stored_in = namespace.filter(|named| !named.is_empty()).or(setting.namespace.as_deref());
+    Ok(Fact { subject, relation, namespace, stored_in })
 }
 
 /// The grain that is stored.

@@ -314,9 +314,8 @@ fn an_owner_that_closes_gives_signs_of_life_until_all_is_answered() {
     was_asked.recv().unwrap();
     let closing = thread::spawn(move || owner.close().unwrap());
     // From then on nobody joins any more.
-    while first_line(&dir, &super::greeting(env!("CARGO_PKG_VERSION"), &json!({})).to_string())
-        != ""
-    {
+    let join = super::greeting(env!("CARGO_PKG_VERSION"), &json!({})).to_string();
+    while !first_line(&dir, &join).is_empty() {
         thread::sleep(Duration::from_millis(2));
     }
     assert_eq!(first_line(&dir, "\"ping\""), "\"done\"\n");

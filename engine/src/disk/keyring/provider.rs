@@ -197,8 +197,11 @@ pub struct Passphrase {
     text: Zeroizing<String>,
     cost: (u32, u32, u32),
     /// The key that was derived last, and from what: who asks for it again does not wait again.
-    derived: Arc<Mutex<Option<(Derivation, Zeroizing<[u8; 32]>)>>>,
+    derived: Arc<Mutex<Option<Derived>>>,
 }
+
+/// A key, and what it was derived by.
+type Derived = (Derivation, Zeroizing<[u8; 32]>);
 
 impl fmt::Debug for Passphrase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

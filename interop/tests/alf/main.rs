@@ -29,6 +29,7 @@ mod native;
 mod order;
 mod person;
 mod purge;
+mod resting;
 mod returning;
 mod round_trip;
 mod scale;

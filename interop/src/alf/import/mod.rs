@@ -1,10 +1,10 @@
 //! Import (ALF 6.2): the whole archive is checked before anything is written; then documents, files and records are.
 //!
-//! `report`: what came of it. `layers`: documents and files, `documents`: how they are kept. `records`: the lines.
-//! `deferred`: those that wait for later ones. `known`: new records, changed ones, `ended`: those that end without a line.
-//! `asked`: whether a record may end by its status. `chunk`: records that are written together, `grains`: their grains.
-//! `follow`: what the store itself did to records since. `sealed`: partitions whose bytes must not change. `withheld`:
-//! what was purged, and stays out, `erased`: what was erased.
+//! `report`: what came of it. `layers`: documents and files, `documents`: how they are kept. `lines`: in which order the
+//! lines are taken, `records`: each of them. `deferred`: those that wait for later ones. `known`: new records, changed ones,
+//! `ended`: those that end without a line. `asked`: whether a record may end by its status. `chunk`: records that are
+//! written together, `grains`: their grains. `follow`: what the store itself did to records since. `sealed`: partitions
+//! whose bytes must not change. `withheld`: what was purged, and stays out, `erased`: what was erased.
 
 mod asked;
 mod chunk;
@@ -16,6 +16,7 @@ mod follow;
 mod grains;
 mod known;
 mod layers;
+mod lines;
 mod records;
 mod report;
 mod sealed;
@@ -146,7 +147,8 @@ pub fn import(
         if !bundle.is_of_user() {
             sealed::keep_sealed(&agent, &bundle, &importer, &survey)?;
             let (peer, owner) = (options.peer.as_str(), grainstore::Owner::Store);
-            agent.rows.write(vec![agent.rows.put(tables::PEERS, peer, &said, owner)?])?;
+            let peers = agent.rows.put(tables::PEERS, peer, &said, owner)?;
+            agent.rows.write(vec![peers, agent.rows.remove(tables::PARTIAL, peer)])?;
         }
         forgive(&agent, &survey, options)?;
         transfer::imported(session, "alf", report.records.taken())?;

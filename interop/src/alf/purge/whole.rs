@@ -41,8 +41,8 @@ impl StorePurge<'_, '_> {
         let rows = &self.agent.rows;
         let tables: &[u8] = match is_part {
             // The part that is kept has its numbers still.
-            true => &[tables::PEERS],
-            false => &[tables::NUMBERS, tables::PEERS],
+            true => &[tables::PEERS, tables::PARTIAL],
+            false => &[tables::NUMBERS, tables::PEERS, tables::PARTIAL],
         };
         let sealed: &[u8] = if keeps_files { &[] } else { &[tables::SEALED] };
         for table in tables.iter().chain(sealed) {

@@ -16,6 +16,7 @@ mod cut_off;
 mod delta;
 mod erased;
 mod examples;
+mod forgotten;
 mod gone;
 mod hidden;
 mod histories;

@@ -4,14 +4,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use grainstore::embed::Embedding;
 use grainstore::format::Map;
-use grainstore::{ContentAddress, ErrorKind, RowChange, Session, VerificationStatus};
+use grainstore::{ContentAddress, RowChange, Session, VerificationStatus};
 
 use super::grains::{is_refused, store_grains};
 use crate::alf::agent::{Agent, Change, RecordRow};
 use crate::alf::log::LogEntry;
 use crate::alf::names::tables;
 use crate::alf::record::{Record, status_of};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::json;
 use crate::kept::{NewGrain, digest_of};
 
@@ -80,8 +80,8 @@ pub(in super::super) struct WaitingRow {
 /// Records that are written together.
 #[derive(Debug, Default)]
 pub(in super::super) struct Chunk {
-    waiting: Vec<Waiting>,
-    rows: Vec<WaitingRow>,
+    pub(super) waiting: Vec<Waiting>,
+    pub(super) rows: Vec<WaitingRow>,
     /// Places in `waiting` by the number of the record.
     by_number: HashMap<u128, usize>,
     bytes: usize,
@@ -238,31 +238,6 @@ fn write_rows(
         }
     }
     Ok(())
-}
-
-impl Chunk {
-    /// Tells what would become of everything, without writing it. Policies are asked.
-    pub(in super::super) fn tried(self, agent: &Agent<'_>) -> Vec<Outcome> {
-        let outcomes = self.waiting.into_iter().map(|one| {
-            let refusal = one.old.filter(|old| agent.session.exists(old).unwrap_or_default());
-            let refusal = refusal.map(|old| {
-                let tried = agent.session.try_supersede(&old, one.grain.offer(), None)?;
-                tried
-                    .refusal
-                    .filter(|error| error.kind() != ErrorKind::Conflict)
-                    .map_or(Ok(()), Err)
-            });
-            let result = refusal.unwrap_or(Ok(())).map_err(Error::from);
-            let (change, created_ms) = (one.counted, one.record.created_ms);
-            Outcome { change, created_ms, at: one.at, result, lost_place: false }
-        });
-        let mut outcomes: Vec<_> = outcomes.collect();
-        outcomes.extend(self.rows.into_iter().map(|one| {
-            let (change, created_ms) = (one.change, one.row.created_ms);
-            Outcome { change, created_ms, at: one.at, result: Ok(()), lost_place: false }
-        }));
-        outcomes
-    }
 }
 
 /// Remembers records before their grains are stored, so that what is interrupted then is not taken for new.

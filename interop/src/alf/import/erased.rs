@@ -20,7 +20,7 @@ const DOCUMENT: &str = "it was erased in this store: it is left out";
 const ITEMS: &str = "something of it was erased in this store: that is left out";
 
 /// The error of what was erased.
-fn erased_error() -> Error {
+pub(super) fn erased_error() -> Error {
     Error::new(grainstore::ErrorKind::Erased, "it was erased in this store")
         .with_hint("allow what was purged or erased if you mean to have it again")
 }

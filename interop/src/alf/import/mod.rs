@@ -4,7 +4,8 @@
 //! lines are taken, `records`: each of them. `deferred`: those that wait for later ones. `known`: new records, changed ones,
 //! `ended`: those that end without a line. `asked`: whether a record may end by its status. `chunk`: records that are
 //! written together, `grains`: their grains. `follow`: what the store itself did to records since. `sealed`: partitions
-//! whose bytes must not change. `withheld`: what was purged, and stays out, `erased`: what was erased.
+//! whose bytes must not change. `withheld`: what was purged, and stays out, `erased`: what was erased, `people`: who was. `tried`: what would
+//! become of records.
 
 mod asked;
 mod chunk;
@@ -17,9 +18,11 @@ mod grains;
 mod known;
 mod layers;
 mod lines;
+mod people;
 mod records;
 mod report;
 mod sealed;
+mod tried;
 mod withheld;
 
 use std::path::Path;

@@ -8,6 +8,7 @@ use grainstore::Owner;
 
 use super::documents::ids_of;
 use super::erased::leave_erased;
+use super::people::leave_erased_people;
 use super::{ImportOptions, ImportReport, purged_error};
 use crate::alf::agent::Agent;
 use crate::alf::bundle::Bundle;
@@ -46,6 +47,7 @@ pub(in super::super) fn withhold(
     options: &ImportOptions,
     report: &mut ImportReport,
 ) -> Result<()> {
+    leave_erased_people(agent, bundle, survey, options, report)?;
     if options.allow_purged {
         return Ok(());
     }

@@ -30,6 +30,7 @@ mod native;
 mod order;
 mod person;
 mod purge;
+mod replaced;
 mod resting;
 mod returning;
 mod round_trip;

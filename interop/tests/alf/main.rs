@@ -24,6 +24,7 @@ mod hostile;
 mod kit;
 mod links;
 mod locks;
+mod lost_place;
 mod many_files;
 mod names;
 mod native;

@@ -1,6 +1,6 @@
 //! Records that are written together: first their grains, then all their rows and the log in one commit.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use grainstore::embed::Embedding;
 use grainstore::format::Map;
@@ -13,7 +13,7 @@ use crate::alf::names::tables;
 use crate::alf::record::{Record, status_of};
 use crate::error::Result;
 use crate::json;
-use crate::kept::{NewGrain, digest_of};
+use crate::kept::{NewGrain, Past, digest_of};
 
 /// Most records of a chunk.
 pub(super) const MAX_RECORDS: usize = 1_000;
@@ -45,6 +45,8 @@ pub(in super::super) struct Waiting {
     pub(in super::super) old: Option<ContentAddress>,
     /// A grain of another type, which is taken back instead.
     pub(in super::super) retired: Option<ContentAddress>,
+    /// A version that an interrupted import has left, and that nothing goes on from: it is taken back.
+    pub(in super::super) leftover: Option<ContentAddress>,
     pub(in super::super) vectors: Vec<Embedding>,
     /// The record that it is a change of, with a row that says so.
     pub(in super::super) changed: Option<(String, RecordRow)>,
@@ -147,17 +149,14 @@ impl Chunk {
     ) -> Result<Vec<Outcome>> {
         let Self { waiting, rows, log, .. } = self;
         remember(agent, &waiting)?;
-        let intended: HashSet<ContentAddress> =
-            waiting.iter().map(|one| one.grain.address()).collect();
         let mut done = Vec::with_capacity(waiting.len() + rows.len());
-        for (mut one, result, lost_place) in store_grains(agent.session, waiting)? {
+        for (mut one, result, lost_place) in store_grains(agent, waiting)? {
             if lost_place && !one.changes_sealed {
                 // It stands beside what it says it is a change of.
                 one.changed = None;
             }
             let mut changes = Vec::new();
-            let result =
-                result.and_then(|()| finish_record(agent, &mut one, &intended, &mut changes));
+            let result = result.and_then(|()| finish_record(agent, &mut one, &mut changes));
             let (change, created_ms) = (one.counted, one.record.created_ms);
             let outcome = Outcome { change, created_ms, at: one.at, result, lost_place };
             let entry = LogEntry::stored(one.change, &one.record.id, &one.grain.address());
@@ -242,24 +241,27 @@ fn write_rows(
 
 /// Remembers records before their grains are stored, so that what is interrupted then is not taken for new.
 fn remember(agent: &Agent<'_>, waiting: &[Waiting]) -> Result<()> {
-    let rows = waiting.iter().map(|one| remembered(agent, one)).collect::<Result<_>>()?;
-    agent.rows.write(rows)
+    let rows = waiting.iter().map(|one| {
+        // Of a record that is new to the store nothing is known.
+        let past = if one.is_new { None } else { agent.past(&one.record.id)? };
+        remembered(agent, one, past)
+    });
+    agent.rows.write(rows.collect::<Result<_>>()?)
 }
 
-fn remembered(agent: &Agent<'_>, one: &Waiting) -> Result<RowChange> {
-    // Of a record that is new to the store nothing is known.
-    let past = if one.is_new { None } else { agent.past(&one.record.id)? };
+/// Remembers a record in another grain than was thought, before that is stored.
+pub(super) fn note(agent: &Agent<'_>, one: &Waiting) -> Result<()> {
+    let past = agent.past(&one.record.id)?;
+    agent.rows.write(vec![remembered(agent, one, past)?])
+}
+
+fn remembered(agent: &Agent<'_>, one: &Waiting, past: Option<Past>) -> Result<RowChange> {
     let version = (digest_of(&one.record.rest), one.grain.address());
     agent.past_change(&one.record.id, past, Some((&version.0, &version.1)))
 }
 
 /// Stores what lies beside the grain of a record, and adds its row.
-fn finish_record(
-    agent: &Agent<'_>,
-    one: &mut Waiting,
-    intended: &HashSet<ContentAddress>,
-    changes: &mut Vec<RowChange>,
-) -> Result<()> {
+fn finish_record(agent: &Agent<'_>, one: &mut Waiting, changes: &mut Vec<RowChange>) -> Result<()> {
     one.grain.store_spilled(agent.session)?;
     let address = one.grain.address();
     if one.is_over() {
@@ -268,9 +270,6 @@ fn finish_record(
     let native = one.native.take();
     let row = RecordRow { native, ..RecordRow::new(&address, &one.record, one.grain_type) };
     changes.push(agent.row_change(&one.record.id, &row)?);
-    if !intended.contains(&address) {
-        changes.push(remembered(agent, one)?);
-    }
     if one.restored {
         changes.push(agent.rows.remove(tables::PURGED, one.record.id.as_str()));
     }

@@ -3,8 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use grainstore::ContentAddress;
-
 use super::records::At;
 use super::{ImportOptions, ImportReport, Importer};
 use crate::alf::agent::Agent;
@@ -44,22 +42,6 @@ impl Importer<'_, '_> {
                 && self.agent.row(of)?.is_none()
                 && self.agent.standing(of)? == Standing::Erased);
         Ok(if is_erased { Standing::Erased } else { standing })
-    }
-
-    /// The grain that an interrupted import has left of a record, and its type, for one that is another grain now, or takes
-    /// nobody's place.
-    pub(super) fn before(
-        &self,
-        record: &Record,
-        filled_rest: Option<&Value>,
-        left: ContentAddress,
-    ) -> Result<Option<(ContentAddress, u8)>> {
-        let is_same = self.made(record, filled_rest, None)?.grain.address() == left;
-        let stored = self.agent.session.inspect(&left)?;
-        match is_same || !stored.state.is_current() {
-            true => Ok(None),
-            false => Ok(Some((left, stored.grain()?.grain_type().byte()))),
-        }
     }
 
     /// Returns `true` for a record that the store has, and says again what a version of it said that was erased.

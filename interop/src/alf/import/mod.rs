@@ -1,11 +1,11 @@
 //! Import (ALF 6.2): the whole archive is checked before anything is written; then documents, files and records are.
 //!
 //! `report`: what came of it. `layers`: documents and files, `documents`: how they are kept. `lines`: in which order the
-//! lines are taken, `records`: each of them. `deferred`: those that wait for later ones. `known`: new records, changed ones,
-//! `ended`: those that end without a line. `asked`: whether a record may end by its status. `chunk`: records that are
-//! written together, `grains`: their grains. `follow`: what the store itself did to records since. `sealed`: partitions
-//! whose bytes must not change. `withheld`: what was purged, and stays out, `erased`: what was erased, `people`: who was. `tried`: what would
-//! become of records.
+//! lines are taken, `records`: each of them. `deferred`: those that wait for later ones. `known`: new records, changed
+//! ones, `made`: their grains, `ended`: those that end without a line. `asked`: whether a record may end by its status.
+//! `chunk`: records that are written together, `grains`: their grains. `left`: what interrupted imports have left. `tried`:
+//! what would become of records. `follow`: what the store itself did to records since. `sealed`: partitions whose bytes
+//! must not change. `withheld`: what was purged, and stays out, `erased`: what was erased, `people`: who was.
 
 mod asked;
 mod chunk;
@@ -17,7 +17,9 @@ mod follow;
 mod grains;
 mod known;
 mod layers;
+mod left;
 mod lines;
+mod made;
 mod people;
 mod records;
 mod report;

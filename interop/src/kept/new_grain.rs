@@ -91,6 +91,11 @@ impl NewGrain {
         self.offer.clone()
     }
 
+    /// Returns `true` if values that did not fit into the grain lie beside it.
+    pub(crate) fn has_spilled(&self) -> bool {
+        !self.spilled.is_empty()
+    }
+
     /// Whose it is and when it was created, if it is a user's.
     ///
     /// # Errors

@@ -26,6 +26,7 @@ mod links;
 mod locks;
 mod lost_place;
 mod many_files;
+mod mirrors;
 mod names;
 mod native;
 mod order;

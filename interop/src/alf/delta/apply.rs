@@ -9,8 +9,8 @@ use crate::alf::agent;
 use crate::alf::bundle::{Bundle, Kind};
 use crate::alf::export::chosen;
 use crate::alf::import::{
-    ImportOptions, ImportReport, Importer, checked, forgive, import_layers, planned_layers,
-    withhold,
+    ImportOptions, ImportReport, Importer, checked, complete_begun, forgive, import_layers,
+    planned_layers, withhold,
 };
 use crate::alf::issue::Place;
 use crate::alf::names::tables;
@@ -86,6 +86,9 @@ pub fn apply_delta(
     if base < last && !is_again {
         let place = Place::entry(bundle.manifest_entry);
         report.import.warn(&place, "the store has a part of it already");
+    }
+    if !options.dry_run {
+        complete_begun(&agent)?;
     }
     let sequence = agent.sequence()?.saturating_add(1).max(new);
     withhold(&agent, &bundle, &mut survey, options, &mut report.import)?;

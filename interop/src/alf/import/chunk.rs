@@ -6,6 +6,7 @@ use grainstore::embed::Embedding;
 use grainstore::format::Map;
 use grainstore::{ContentAddress, RowChange, Session, VerificationStatus};
 
+use super::begun::{begin, end};
 use super::grains::{is_refused, store_grains};
 use crate::alf::agent::{Agent, Change, RecordRow};
 use crate::alf::log::LogEntry;
@@ -241,12 +242,14 @@ fn write_rows(
 
 /// Remembers records before their grains are stored, so that what is interrupted then is not taken for new.
 fn remember(agent: &Agent<'_>, waiting: &[Waiting]) -> Result<()> {
-    let rows = waiting.iter().map(|one| {
+    let mut rows = Vec::with_capacity(waiting.len());
+    for one in waiting {
         // Of a record that is new to the store nothing is known.
         let past = if one.is_new { None } else { agent.past(&one.record.id)? };
-        remembered(agent, one, past)
-    });
-    agent.rows.write(rows.collect::<Result<_>>()?)
+        rows.push(remembered(agent, one, past)?);
+        rows.extend(begin(agent, one)?);
+    }
+    agent.rows.write(rows)
 }
 
 /// Remembers a record in another grain than was thought, before that is stored.
@@ -262,6 +265,7 @@ fn remembered(agent: &Agent<'_>, one: &Waiting, past: Option<Past>) -> Result<Ro
 
 /// Stores what lies beside the grain of a record, and adds its row.
 fn finish_record(agent: &Agent<'_>, one: &mut Waiting, changes: &mut Vec<RowChange>) -> Result<()> {
+    changes.extend(end(agent, one));
     one.grain.store_spilled(agent.session)?;
     let address = one.grain.address();
     if one.is_over() {
@@ -291,7 +295,7 @@ fn finish_row(agent: &Agent<'_>, waiting: &WaitingRow) -> Result<RowChange> {
 }
 
 /// Takes the grain of a deleted record back.
-fn retract(session: &Session, address: &ContentAddress) -> Result<()> {
+pub(super) fn retract(session: &Session, address: &ContentAddress) -> Result<()> {
     let state = session.inspect(address)?.state;
     if state.verification_status != VerificationStatus::Retracted {
         let retracted = VerificationStatus::Retracted;

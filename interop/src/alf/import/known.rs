@@ -171,7 +171,8 @@ impl Importer<'_, '_> {
     ) -> Result<()> {
         let is_ended = matches!(status, "deleted" | "archived" | "superseded");
         let status = if is_ended { status } else { "active" };
-        let change = change_record(&record.whole(), status, self.now);
+        let made_at = self.time_of_changes()?;
+        let change = change_record(&record.whole(), status, made_at);
         let newest = self.agent.newest(row)?;
         let now = self.agent.record(&newest)?;
         let said = |value: &Value, name: &str| value.get(name).cloned().unwrap_or_default();

@@ -3,11 +3,12 @@
 //! `report`: what came of it. `layers`: documents and files, `documents`: how they are kept. `lines`: in which order the
 //! lines are taken, `records`: each of them. `deferred`: those that wait for later ones. `known`: new records, changed
 //! ones, `made`: their grains, `ended`: those that end without a line. `asked`: whether a record may end by its status.
-//! `chunk`: records that are written together, `grains`: their grains. `left`: what interrupted imports have left. `tried`:
-//! what would become of records. `follow`: what the store itself did to records since. `sealed`: partitions whose bytes
+//! `chunk`: records that are written together, `grains`: their grains. `left`: what interrupted imports have left,
+//! `begun`: changes that they began. `tried`: what would become of records. `follow`: what the store itself did to records since. `sealed`: partitions whose bytes
 //! must not change. `withheld`: what was purged, and stays out, `erased`: what was erased, `people`: who was.
 
 mod asked;
+mod begun;
 mod chunk;
 mod deferred;
 mod documents;
@@ -40,6 +41,7 @@ use crate::error::{Error, Result};
 use crate::monitor::Monitor;
 use crate::transfer;
 
+pub(super) use begun::complete_begun;
 pub(super) use documents::{kept_document, whole_document};
 pub(super) use follow::follow_store;
 pub(super) use layers::{import_layers, planned_layers};
@@ -126,6 +128,9 @@ pub fn import(
     let mut agent = Agent::new(session, bundle.agent_id());
     if options.allow_purged {
         agent.documents = agent.documents.restoring();
+    }
+    if !options.dry_run {
+        complete_begun(&agent)?;
     }
     let head = agent.sequence()?;
     let said = bundle.manifest.get("sync").and_then(|sync| sync.get("last_sequence"));

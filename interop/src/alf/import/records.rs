@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use grainstore::EpochMs;
+use grainstore::{EpochMs, Owner};
 
 use super::chunk::{Chunk, Outcome};
 use super::deferred::Deferred;
@@ -18,6 +18,9 @@ use crate::alf::survey::{Survey, filled};
 use crate::alf::vectors::VectorSpaces;
 use crate::error::Result;
 use crate::json::Value;
+
+/// The number that is the time of changes that were begun, in milliseconds.
+const CHANGES_AT: &str = "changes-at";
 
 /// What a line of a delta does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +48,8 @@ pub(in super::super) struct Importer<'a, 's> {
     /// Records that wait for those whose places they take.
     pub(super) deferred: Deferred,
     pub(super) now: EpochMs,
+    /// When the changes that have no time of their own were made: with those of an interrupted import, then.
+    changes_at: Option<EpochMs>,
     /// True if the store has nothing of the agent yet.
     is_new: bool,
     pub(super) has_purged: bool,
@@ -82,6 +87,7 @@ impl<'a, 's> Importer<'a, 's> {
             touched: BTreeSet::new(),
             deferred: Deferred::default(),
             now: agent.session.now(),
+            changes_at: agent.rows.get(tables::NUMBERS, CHANGES_AT)?.map(EpochMs::new),
             is_new: agent.sequence()? == 0 && agent.rows.is_empty(tables::PAST)?,
             has_purged: agent.has_purged()?,
             gone: BTreeSet::new(),
@@ -197,6 +203,21 @@ impl<'a, 's> Importer<'a, 's> {
         }
     }
 
+    /// When a change without a time of its own is made. It is written down first, so that the same import makes the same
+    /// changes if this one is interrupted.
+    pub(super) fn time_of_changes(&mut self) -> Result<EpochMs> {
+        if let Some(at) = self.changes_at {
+            return Ok(at);
+        }
+        if !self.is_dry() {
+            let (now, owner) = (self.now.get(), Owner::Store);
+            let row = self.agent.rows.put(tables::NUMBERS, CHANGES_AT, &now, owner)?;
+            self.agent.rows.write(vec![row])?;
+        }
+        self.changes_at = Some(self.now);
+        Ok(self.now)
+    }
+
     /// Returns `true` if the store had nothing of the agent before.
     pub(super) fn is_new(&self) -> bool {
         self.is_new
@@ -222,10 +243,20 @@ impl<'a, 's> Importer<'a, 's> {
     /// Writes what is left.
     pub(in super::super) fn finish(&mut self, report: &mut ImportReport) -> Result<()> {
         self.flush(report)?;
-        if self.parts > 0 && self.agent.sequence()? < self.sequence {
-            self.agent.rows.write(vec![self.agent.head_change(self.sequence)?])?;
+        if self.is_dry() {
+            return Ok(());
         }
-        Ok(())
+        let mut changes = Vec::new();
+        if self.parts > 0 && self.agent.sequence()? < self.sequence {
+            changes.push(self.agent.head_change(self.sequence)?);
+        }
+        if self.changes_at.take().is_some() {
+            changes.push(self.agent.rows.remove(tables::NUMBERS, CHANGES_AT));
+        }
+        match changes.is_empty() {
+            true => Ok(()),
+            false => self.agent.rows.write(changes),
+        }
     }
 
     pub(super) fn flush(&mut self, report: &mut ImportReport) -> Result<()> {

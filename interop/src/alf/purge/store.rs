@@ -216,6 +216,7 @@ impl StorePurge<'_, '_> {
                 rows.push(self.agent.rows.remove(tables::RECORDS, id.as_str()));
                 // That it was purged is remembered, and no hash of what it said.
                 rows.push(self.agent.rows.remove(tables::PAST, id.as_str()));
+                rows.push(self.agent.rows.remove(tables::BEGUN, id.as_str()));
             }
         }
         rows.chunks(BATCH).try_for_each(|rows| self.agent.rows.write(rows.to_vec()))?;

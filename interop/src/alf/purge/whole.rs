@@ -53,10 +53,12 @@ impl StorePurge<'_, '_> {
         }
         if !is_part {
             // That all of it was purged is remembered.
-            rows.each(tables::PAST, |key, _: Value| {
-                changes.push(rows.remove(tables::PAST, key));
-                Ok(())
-            })?;
+            for table in [tables::PAST, tables::BEGUN] {
+                rows.each(table, |key, _: Value| {
+                    changes.push(rows.remove(table, key));
+                    Ok(())
+                })?;
+            }
             changes.extend(self.agent.documents.all_forgotten()?);
             rows.each_number(tables::LOG, 0, |key, _: Value| {
                 changes.push(rows.remove(tables::LOG, key));

@@ -255,6 +255,18 @@ impl<'s> Agent<'s> {
         Ok(self.rows.get::<bool>(tables::PURGED_FILES, sha256)?.is_some())
     }
 
+    /// Returns `true` if a change with this id was not taken, since what it changes is gone, and nothing else has the id
+    /// since. The id says nothing of a record that has it without being such a change.
+    pub(super) fn is_refused_change(&self, id: &str) -> Result<bool> {
+        let refused = self.rows.get::<String>(tables::REFUSED_CHANGES, id)?;
+        Ok(refused.is_some() && self.row(id)?.is_none())
+    }
+
+    /// The row that remembers a change that is not taken, and what it is a change of: changes of it stay out too.
+    pub(super) fn refused_change(&self, id: &str, of: &str) -> Result<RowChange> {
+        self.rows.put(tables::REFUSED_CHANGES, id, &of, Owner::Store)
+    }
+
     /// Returns `true` if a record was purged.
     pub(super) fn is_purged(&self, id: &str) -> Result<bool> {
         Ok(self.rows.get::<bool>(tables::PURGED, id)?.is_some())

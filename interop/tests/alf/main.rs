@@ -31,6 +31,7 @@ mod names;
 mod native;
 mod order;
 mod person;
+mod poison;
 mod purge;
 mod replaced;
 mod resting;

@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use grainstore::embed::Embedding;
 use grainstore::format::Map;
-use grainstore::{ContentAddress, RowChange, Session, VerificationStatus};
+use grainstore::{ContentAddress, ErrorKind, RowChange, Session, VerificationStatus};
 
 use super::begun::{begin, end};
-use super::grains::{is_refused, store_grains};
+use super::grains::{Stored, is_refused, store_grains};
 use crate::alf::agent::{Agent, Change, RecordRow};
 use crate::alf::log::LogEntry;
 use crate::alf::names::tables;
@@ -57,6 +57,8 @@ pub(in super::super) struct Waiting {
     pub(in super::super) restored: bool,
     /// True if the store never had the record.
     pub(in super::super) is_new: bool,
+    /// Which versions it had before.
+    pub(in super::super) past: Option<Past>,
     /// The place of its line.
     pub(in super::super) at: String,
 }
@@ -148,10 +150,12 @@ impl Chunk {
         agent: &Agent<'_>,
         place: (u64, &mut u64),
     ) -> Result<Vec<Outcome>> {
-        let Self { waiting, rows, log, .. } = self;
-        remember(agent, &waiting)?;
+        let Self { mut waiting, rows, log, .. } = self;
+        remember(agent, &mut waiting)?;
         let mut done = Vec::with_capacity(waiting.len() + rows.len());
-        for (mut one, result, lost_place) in store_grains(agent, waiting)? {
+        let stored = store_grains(agent, waiting)?;
+        forget_refused(agent, &stored)?;
+        for (mut one, result, lost_place) in stored {
             if lost_place && !one.changes_sealed {
                 // It stands beside what it says it is a change of.
                 one.changed = None;
@@ -241,15 +245,45 @@ fn write_rows(
 }
 
 /// Remembers records before their grains are stored, so that what is interrupted then is not taken for new.
-fn remember(agent: &Agent<'_>, waiting: &[Waiting]) -> Result<()> {
+fn remember(agent: &Agent<'_>, waiting: &mut [Waiting]) -> Result<()> {
     let mut rows = Vec::with_capacity(waiting.len());
     for one in waiting {
         // Of a record that is new to the store nothing is known.
-        let past = if one.is_new { None } else { agent.past(&one.record.id)? };
-        rows.push(remembered(agent, one, past)?);
+        one.past = if one.is_new { None } else { agent.past(&one.record.id)? };
+        // What it carries may have been somebody else's, and was erased: it is refused, and is no version of it.
+        if one.native.is_none() || !is_erased(agent.session, &one.grain.address()) {
+            rows.push(remembered(agent, one, one.past.clone())?);
+        }
         rows.extend(begin(agent, one)?);
     }
     agent.rows.write(rows)
+}
+
+fn is_erased(session: &Session, address: &ContentAddress) -> bool {
+    session.inspect(address).is_err_and(|error| error.kind() == ErrorKind::Erased)
+}
+
+/// Takes back what was noted of records whose grains were refused: they never were here.
+fn forget_refused(agent: &Agent<'_>, stored: &[Stored]) -> Result<()> {
+    let mut rows = Vec::new();
+    for (one, result, _) in stored {
+        let is_here = |one: &Waiting| agent.session.inspect(&one.grain.address());
+        let is_gone = |error: &grainstore::Error| {
+            matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Erased)
+        };
+        if result.is_ok() || !is_here(one).is_err_and(|error| is_gone(&error)) {
+            continue;
+        }
+        rows.push(match &one.past {
+            Some(past) => past.change(&agent.rows, tables::PAST, &one.record.id)?,
+            None => agent.rows.remove(tables::PAST, one.record.id.as_str()),
+        });
+        rows.extend(end(agent, one));
+    }
+    match rows.is_empty() {
+        true => Ok(()),
+        false => agent.rows.write(rows),
+    }
 }
 
 /// Remembers a record in another grain than was thought, before that is stored.

@@ -8,7 +8,7 @@ use super::{ImportOptions, ImportReport, Importer};
 use crate::alf::agent::Agent;
 use crate::alf::names::Layer;
 use crate::alf::partition::labels_of;
-use crate::alf::record::Record;
+use crate::alf::record::{Record, uuid_number};
 use crate::alf::survey::Survey;
 use crate::error::{Error, Result};
 use crate::json::Value;
@@ -25,7 +25,7 @@ pub(super) fn erased_error() -> Error {
 
 impl Importer<'_, '_> {
     /// Tells what became of a record that no row leads to. A change of one that was erased counts as erased itself.
-    pub(super) fn standing(&self, record: &Record) -> Result<Standing> {
+    pub(super) fn standing(&self, record: &Record, survey: &Survey) -> Result<Standing> {
         let standing = match self.is_new() {
             true => Standing::New,
             false => self.agent.standing(&record.id)?,
@@ -37,11 +37,14 @@ impl Importer<'_, '_> {
         let Some(of) = record.change_of.as_ref().filter(|_| standing != Standing::Erased) else {
             return Ok(standing);
         };
-        let is_erased = self.gone.contains(of)
+        let is_gone = self.gone.contains(of)
             || (!self.is_new()
                 && self.agent.row(of)?.is_none()
-                && self.agent.standing(of)? == Standing::Erased);
-        Ok(if is_erased { Standing::Erased } else { standing })
+                && (self.agent.standing(of)? == Standing::Erased
+                    // Where the archive has it, that record is looked at itself.
+                    || (!uuid_number(of).is_some_and(|number| survey.has(number))
+                        && self.agent.is_refused_change(of)?)));
+        Ok(if is_gone { Standing::Erased } else { standing })
     }
 
     /// Returns `true` for a record that the store has, and says again what a version of it said that was erased.
@@ -63,9 +66,10 @@ impl Importer<'_, '_> {
         self.touched.extend(labels_of(record.created_ms));
         if self.gone.insert(record.id.clone())
             && !self.is_dry()
+            && let Some(of) = &record.change_of
             && self.agent.past(&record.id)?.is_none()
         {
-            self.agent.rows.write(vec![self.agent.past_change(&record.id, None, None)?])?;
+            self.agent.rows.write(vec![self.agent.refused_change(&record.id, of)?])?;
         }
         Ok(())
     }

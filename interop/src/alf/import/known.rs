@@ -27,7 +27,7 @@ impl Importer<'_, '_> {
         at: At<'_>,
         report: &mut ImportReport,
     ) -> Result<()> {
-        let standing = self.standing(&record)?;
+        let standing = self.standing(&record, survey)?;
         if standing == Standing::Erased {
             return self.refuse_erased(&record, at, report);
         }
@@ -232,6 +232,7 @@ impl Importer<'_, '_> {
             changes_sealed,
             restored: made.restored,
             is_new: self.is_new(),
+            past: None,
             at: at.place.to_string(),
         });
         Ok(())

@@ -53,7 +53,7 @@ impl StorePurge<'_, '_> {
         }
         if !is_part {
             // That all of it was purged is remembered.
-            for table in [tables::PAST, tables::BEGUN] {
+            for table in [tables::PAST, tables::BEGUN, tables::REFUSED_CHANGES] {
                 rows.each(table, |key, _: Value| {
                     changes.push(rows.remove(table, key));
                     Ok(())

@@ -9,6 +9,7 @@
 
 mod again;
 mod attack;
+mod audit_files;
 #[path = "../common/camera.rs"]
 mod camera;
 mod consents;

@@ -9,14 +9,13 @@ use super::native::with_grain;
 use super::record::{AgentPrincipals, joined_record, record_of};
 use crate::error::{Error, Result};
 use crate::json::{self, Value};
+pub(super) use crate::kept::exclusive;
 use crate::kept::{Documents, Files, Past, Rows, Standing, whole_fields};
 
 /// Most bytes of what changes of a record in its row; more lies beside the grain.
 const MAX_ROW_BYTES: usize = 512 << 10;
 /// Steps from a record to its newest change at most.
 const MAX_CHANGES: usize = 100_000;
-
-pub(super) use crate::kept::exclusive;
 
 /// One agent of a store.
 #[derive(Debug)]
@@ -245,6 +244,18 @@ impl<'s> Agent<'s> {
     /// Returns `true` if a file with these bytes was purged, by their SHA-256 in hex.
     pub(super) fn is_purged_file(&self, sha256: &str) -> Result<bool> {
         Ok(self.rows.get::<bool>(tables::PURGED_FILES, sha256)?.is_some())
+    }
+
+    /// Returns `true` if a change with this id was not taken, since what it changes is gone, and nothing else has the id
+    /// since. The id says nothing of a record that has it without being such a change.
+    pub(super) fn is_refused_change(&self, id: &str) -> Result<bool> {
+        let refused = self.rows.get::<String>(tables::REFUSED_CHANGES, id)?;
+        Ok(refused.is_some() && self.row(id)?.is_none())
+    }
+
+    /// The row that remembers a change that is not taken, and what it is a change of: changes of it stay out too.
+    pub(super) fn refused_change(&self, id: &str, of: &str) -> Result<RowChange> {
+        self.rows.put(tables::REFUSED_CHANGES, id, &of, Owner::Store)
     }
 
     /// Returns `true` if a record was purged.

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use grainstore::EpochMs;
+
 use super::issue::{Issues, Place};
 use super::names::{
     DELTA_ENTRY, DELTA_MANIFEST_ENTRY, EMBEDDINGS_FOLDER, INDEX_ENTRY, LAYERS, LAYERS_REMOVED,
@@ -12,6 +14,7 @@ use super::schema;
 use crate::archive::{Archive, Entry, EntryReader, Limits};
 use crate::error::{Error, Result};
 use crate::json::{self, Lines, MAX_LINE_BYTES, Value};
+use crate::kept::{clamped, milliseconds};
 use crate::other;
 
 /// Most bytes of a document of an archive; `ERR_LIMIT` beyond. Records and files are read bit by bit.
@@ -140,6 +143,12 @@ impl Bundle {
     /// The id of the agent, as it is written.
     pub(super) fn agent_id(&self) -> &str {
         self.agent("id")
+    }
+
+    /// When it was made, as it says; else the beginning of 1970.
+    pub(super) fn created_at(&self) -> EpochMs {
+        let said = self.manifest.get("created_at").and_then(Value::as_str);
+        clamped(said.and_then(milliseconds).unwrap_or_default())
     }
 
     /// A text about the agent.

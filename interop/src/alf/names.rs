@@ -98,6 +98,12 @@ pub(super) mod tables {
     pub(in super::super) const PURGED_FILES: u8 = 8;
     /// Records that were here, by id, with versions that they had. These rows belong to nobody.
     pub(in super::super) const PAST: u8 = 9;
+    /// Deltas of which a record was refused, by peer: the last sequence number, if it is that of such a one.
+    pub(in super::super) const PARTIAL: u8 = 10;
+    /// Changes whose grains are about to be stored, by their ids: what completes them.
+    pub(in super::super) const BEGUN: u8 = 11;
+    /// Changes that were not taken, since what they change was purged or erased: by their ids, with the id of that.
+    pub(in super::super) const REFUSED_CHANGES: u8 = 12;
     /// Agents that were purged as a whole, in the application of all agents.
     pub(in super::super) const PURGED_AGENTS: u8 = 2;
     /// Purges that have begun, in the application of all agents.

@@ -8,7 +8,7 @@ mod reader;
 mod writer;
 
 pub use new_file::NewFile;
-pub(crate) use new_file::{WholeFile, sync_folder_of};
+pub(crate) use new_file::{WholeFile, check_replaceable, sync_folder_of};
 pub(crate) use reader::unread;
 pub use reader::{Archive, Entry, EntryReader, Limits};
 pub use writer::ArchiveWriter;

@@ -155,8 +155,11 @@ pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Refuses a name under which there is something that no file is to take the place of.
-fn check_replaceable(path: &Path) -> Result<()> {
+/// Refuses a name under which there is something that is no file: a file is not to take its place, nor to be written to it.
+///
+/// # Errors
+/// `ERR_CONFLICT`.
+pub(crate) fn check_replaceable(path: &Path) -> Result<()> {
     // What cannot be looked at is met again when it is written.
     let Ok(found) = fs::metadata(path) else { return Ok(()) };
     let what = match found.file_type() {

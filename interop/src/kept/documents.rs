@@ -12,14 +12,14 @@ mod trial;
 
 use grainstore::format::{Map, Sensitivity, Value};
 use grainstore::{
-    ContentAddress, EpochMs, EraseOptions, ErrorKind, Pending, Session, VerificationStatus,
+    ContentAddress, EpochMs, EraseOptions, ErrorKind, SameFact, Session, VerificationStatus,
 };
 use serde::{Deserialize, Serialize};
 
 use super::{NewGrain, Profile, Rows, digest_of};
 use crate::error::Result;
 use crate::json;
-use versions::{Found, Version};
+use versions::{Found, Tip, Version};
 
 pub(crate) use trial::RefusedReplacement;
 
@@ -76,10 +76,23 @@ struct Head {
     address: String,
 }
 
-/// A version that is to take the place of another.
+/// The version before one, and whether its place is taken.
+type Former<'a> = (&'a ContentAddress, bool);
+
+/// Where a version comes.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// Where it is already.
+    Taken,
+    /// In the place of another.
+    Of(ContentAddress),
+    /// Beside the place of one before it, in which a grain stood that is gone.
+    Beside,
+}
+
+/// A version that is to come after another.
 struct Replacing {
-    /// The version before it; `None` if it has taken its place already.
-    old: Option<ContentAddress>,
+    place: Place,
     new: NewGrain,
     version: Version,
 }
@@ -155,7 +168,7 @@ impl<'s> Documents<'s> {
                 written.push(Written::Created);
                 let new = self.new_grain_of(&document, None)?;
                 match self.left(&version.key)? {
-                    Some(left) if left.newest != new.address() => {
+                    Some(left) if left.newest.address != new.address() => {
                         replacing.push(self.replacing(&left, &document, version)?);
                     }
                     _ => created.push((new, document, version)),
@@ -164,7 +177,7 @@ impl<'s> Documents<'s> {
             };
             match &found.kept {
                 Some(kept)
-                    if kept.address == found.newest
+                    if kept.address == found.newest.address
                         && json::equal(&kept.value, &document.value) =>
                 {
                     written.push(Written::Same);
@@ -202,15 +215,20 @@ impl<'s> Documents<'s> {
     /// The version of a document that comes after what is there. One that was interrupted is completed.
     fn replacing(&self, found: &Found, document: &Document, version: Version) -> Result<Replacing> {
         if let Some(kept) = &found.kept
-            && kept.address != found.newest
+            && kept.address != found.newest.address
         {
-            let new = self.grain_of(document, Some(&kept.address))?;
-            if new.address() == found.newest {
-                return Ok(Replacing { old: None, new, version });
+            let new = self.grain_of(document, Some((&kept.address, true)))?;
+            if new.address() == found.newest.address {
+                return Ok(Replacing { place: Place::Taken, new, version });
             }
         }
-        let new = self.new_grain_of(document, Some(&found.newest))?;
-        Ok(Replacing { old: Some(found.newest), new, version })
+        let Tip { address, is_open, .. } = found.newest;
+        if is_open {
+            let new = self.new_grain_of(document, Some((&address, true)))?;
+            return Ok(Replacing { place: Place::Of(address), new, version });
+        }
+        let new = self.new_grain_of(document, Some((&address, false)))?;
+        Ok(Replacing { place: Place::Beside, new, version })
     }
 
     /// Stores first versions. Bytes that the store has, and that are not current, are no first version.
@@ -224,8 +242,8 @@ impl<'s> Documents<'s> {
         for ((new, document, version), put) in created.into_iter().zip(puts) {
             let address = new.address();
             if put.is_duplicate() {
-                let (newest, is_current) = self.newest_after(address)?;
-                if newest != address || !is_current {
+                let newest = self.newest_after(address)?;
+                if newest.address != address || !newest.is_current || !newest.is_open {
                     replacing.push(self.replacing(
                         &Found { newest, kept: None },
                         &document,
@@ -240,12 +258,18 @@ impl<'s> Documents<'s> {
     }
 
     fn supersede(&self, replacing: &[Replacing]) -> Result<()> {
-        let submitted = replacing.iter().filter_map(|one| {
-            let old = one.old?;
-            Some(self.session.submit_supersede(&old, one.new.offer(), None))
-        });
-        let submitted: Vec<Pending<ContentAddress>> = submitted.collect();
-        submitted.into_iter().try_for_each(|pending| Ok(pending.wait().map(drop)?))
+        let (mut superseding, mut beside) = (Vec::new(), Vec::new());
+        for Replacing { place, new, .. } in replacing {
+            match place {
+                Place::Taken => {}
+                Place::Of(old) => {
+                    superseding.push(self.session.submit_supersede(old, new.offer(), None));
+                }
+                Place::Beside => beside.push(self.session.submit(new.offer(), SameFact::Add)),
+            }
+        }
+        superseding.into_iter().try_for_each(|pending| pending.wait().map(drop))?;
+        Ok(beside.into_iter().try_for_each(|pending| pending.wait().map(drop))?)
     }
 
     /// Takes a document back: its versions stay, and none is current. Returns `true` if there was one.
@@ -253,8 +277,9 @@ impl<'s> Documents<'s> {
     /// # Errors
     /// Those of [`Session::set_verification`].
     pub(crate) fn retract(&self, layer: &str, item: Option<&str>, reason: &str) -> Result<bool> {
-        let Some((newest, true)) = self.newest(layer, item)? else { return Ok(false) };
-        self.session.set_verification(&newest, VerificationStatus::Retracted, reason, None)?;
+        let newest = self.newest(layer, item)?.filter(|newest| newest.is_current);
+        let Some(Tip { address, .. }) = newest else { return Ok(false) };
+        self.session.set_verification(&address, VerificationStatus::Retracted, reason, None)?;
         Ok(true)
     }
 
@@ -264,7 +289,7 @@ impl<'s> Documents<'s> {
     /// # Errors
     /// Those of [`Session::erase`].
     pub(crate) fn erase(&self, layer: &str, item: Option<&str>, reason: &str) -> Result<u64> {
-        let Some((mut address, _)) = self.newest(layer, item)? else { return Ok(0) };
+        let Some(Tip { mut address, .. }) = self.newest(layer, item)? else { return Ok(0) };
         let mut versions = vec![address];
         while let Some(older) = self.version_before(&address)? {
             versions.push(older);
@@ -279,7 +304,7 @@ impl<'s> Documents<'s> {
     }
 
     /// The grain of a document: of one that was erased and is written again, another one.
-    fn new_grain_of(&self, document: &Document, old: Option<&ContentAddress>) -> Result<NewGrain> {
+    fn new_grain_of(&self, document: &Document, old: Option<Former<'_>>) -> Result<NewGrain> {
         let new = self.grain_of(document, old)?;
         let found = self.session.inspect(&new.address());
         if !self.restores || found.err().map(|error| error.kind()) != Some(ErrorKind::Erased) {
@@ -294,7 +319,7 @@ impl<'s> Documents<'s> {
         self.grain_of(&document, old)
     }
 
-    fn grain_of(&self, document: &Document, old: Option<&ContentAddress>) -> Result<NewGrain> {
+    fn grain_of(&self, document: &Document, old: Option<Former<'_>>) -> Result<NewGrain> {
         let mut fields = document.fields.clone();
         let key = |name| self.profile.key(name);
         let context = fields.entry("context".to_owned()).or_insert_with(|| Value::Map(Map::new()));
@@ -314,7 +339,8 @@ impl<'s> Documents<'s> {
         fields.insert("namespace".to_owned(), Value::from(document.namespace.as_str()));
         fields.insert("created_at".to_owned(), Value::from(document.created_at.get()));
         let fields = match old {
-            Some(old) => NewGrain::succeeding(fields, old, "a newer version"),
+            Some((old, true)) => NewGrain::succeeding(fields, old, "a newer version"),
+            Some((old, false)) => NewGrain::deriving(fields, old),
             None => fields,
         };
         let is_cold = fields.get("recall_priority").and_then(Value::as_str) == Some("cold");

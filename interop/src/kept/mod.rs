@@ -6,13 +6,14 @@
 //! - `documents`: documents and items of documents, a grain for each version. `split`: a document and its items.
 //! - `files`: files, in pieces beside the grain that stands for their owner, with a list of them.
 //! - `alone`: writers come one after the other.
-//! - `rows`: small rows of JSON. `past`: rows that stay when grains are erased.
+//! - `rows`: small rows of JSON. `past`: rows that stay when grains are erased. `erased_user`: whether a user was erased.
 //!
 //! Knows no format: what it keeps, it gives back as it came.
 
 mod alone;
 mod date;
 mod documents;
+mod erased_user;
 mod files;
 mod new_grain;
 mod past;
@@ -27,6 +28,7 @@ mod tests;
 pub(crate) use alone::exclusive;
 pub(crate) use date::{clamped, date_text, milliseconds};
 pub(crate) use documents::{Document, Documents, Written};
+pub(crate) use erased_user::is_user_erased;
 pub(crate) use files::{ANCHOR_LAYER, FileReader, Files};
 pub(crate) use new_grain::NewGrain;
 pub(crate) use past::{Past, Standing, digest_of};

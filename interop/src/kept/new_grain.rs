@@ -1,7 +1,7 @@
 //! A grain that is about to be stored: its bytes, at least as sensitive as asked for, and what did not fit into it.
 
-use grainstore::format::{Blob, Encoding, Flags, Map, Sensitivity, Value};
-use grainstore::{ContentAddress, Grain, Offer, Owner, Session};
+use grainstore::format::{Blob, Encoding, Envelope, Flags, Map, Sensitivity, Value};
+use grainstore::{ContentAddress, EpochMs, Grain, Offer, Owner, Session};
 
 use super::Profile;
 use super::spill::{self, Spilled};
@@ -89,6 +89,24 @@ impl NewGrain {
     /// The grain as it is given to the store. What was spilled is stored after it: [`NewGrain::store_spilled`].
     pub(crate) fn offer(&self) -> Offer {
         self.offer.clone()
+    }
+
+    /// Returns `true` if values that did not fit into the grain lie beside it.
+    pub(crate) fn has_spilled(&self) -> bool {
+        !self.spilled.is_empty()
+    }
+
+    /// Whose it is and when it was created, if it is a user's.
+    ///
+    /// # Errors
+    /// Those of [`Grain::decode`].
+    pub(crate) fn user_and_time(&self) -> Result<Option<(String, EpochMs)>> {
+        let grain = match &self.offer {
+            Offer::Blob(blob) => Grain::decode(blob)?,
+            Offer::Signed(envelope) => Envelope::parse(envelope.clone())?.grain()?,
+            _ => return Ok(None),
+        };
+        Ok(grain.text("user_id").map(|user| (user.to_owned(), grain.created_at())))
     }
 
     /// Stores the values that did not fit into the grain, which is stored; they are erased with it.

@@ -20,14 +20,14 @@ use crate::purge::secretive;
 const DAY: i64 = 86_400_000;
 
 /// A store whose imports are watched, and room for archives.
-struct Watched {
-    dir: tempfile::TempDir,
-    camera: Arc<Camera>,
-    session: Session,
+pub(crate) struct Watched {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) camera: Arc<Camera>,
+    pub(crate) session: Session,
 }
 
 impl Watched {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (at, copies) = (dir.path().join("store"), dir.path().join("copies"));
         let camera = Camera::of(&at, &copies, NOW);
@@ -37,25 +37,25 @@ impl Watched {
     }
 
     /// The stores that an import leaves if it is killed.
-    fn cut_off(&self, path: &Path) -> Vec<PathBuf> {
+    pub(crate) fn cut_off(&self, path: &Path) -> Vec<PathBuf> {
         let copies = self.camera.during(|| import(&self.session, path));
         assert!(copies.len() >= 3, "{}", copies.len());
         copies
     }
 }
 
-fn reopened(copy: &Path) -> Session {
+pub(crate) fn reopened(copy: &Path) -> Session {
     Camera::open(copy, NOW + DAY)
 }
 
-fn import(session: &Session, path: &Path) -> alf::ImportReport {
+pub(crate) fn import(session: &Session, path: &Path) -> alf::ImportReport {
     let report = alf::import(session, path, &ImportOptions::default(), &Monitor::default());
     let report = report.unwrap();
     assert_eq!(report.errors, []);
     report
 }
 
-fn export(session: &Session, path: &Path) -> Read {
+pub(crate) fn export(session: &Session, path: &Path) -> Read {
     alf::export(session, path, &ExportOptions::default(), &Monitor::default()).unwrap();
     read(path)
 }

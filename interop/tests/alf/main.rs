@@ -9,6 +9,7 @@
 
 mod again;
 mod attack;
+mod audit_files;
 #[path = "../common/camera.rs"]
 mod camera;
 mod consents;
@@ -16,6 +17,7 @@ mod cut_off;
 mod delta;
 mod erased;
 mod examples;
+mod forgotten;
 mod gone;
 mod hidden;
 mod histories;
@@ -23,12 +25,17 @@ mod hostile;
 mod kit;
 mod links;
 mod locks;
+mod lost_place;
 mod many_files;
+mod mirrors;
 mod names;
 mod native;
 mod order;
 mod person;
+mod poison;
 mod purge;
+mod replaced;
+mod resting;
 mod returning;
 mod round_trip;
 mod scale;

@@ -9,8 +9,8 @@ use crate::alf::agent;
 use crate::alf::bundle::{Bundle, Kind};
 use crate::alf::export::chosen;
 use crate::alf::import::{
-    ImportOptions, ImportReport, Importer, checked, forgive, import_layers, planned_layers,
-    withhold,
+    ImportOptions, ImportReport, Importer, checked, complete_begun, forgive, import_layers,
+    planned_layers, withhold,
 };
 use crate::alf::issue::Place;
 use crate::alf::names::tables;
@@ -27,14 +27,15 @@ pub struct ApplyReport {
     pub base_sequence: u64,
     /// The sequence number that it leads to; later deltas of the peer go on from it.
     pub new_sequence: u64,
-    /// True if the store had the delta already: nothing was read of it.
+    /// True if the store had the delta already, with all of its records or others after it: nothing was read of it.
     pub known: bool,
     /// What came of its records and layers.
     pub import: ImportReport,
 }
 
-/// Applies a delta to an agent of the store. The same delta again changes nothing. Of the options, the mode has no
-/// effect: a delta says itself what goes.
+/// Applies a delta to an agent of the store. The same delta again changes nothing, but where a record of it was refused: then
+/// it is tried again, until another delta of the peer is applied. Of the options, the mode has no effect: a delta says
+/// itself what goes.
 ///
 /// See the [module](crate::alf) for an example.
 ///
@@ -62,10 +63,12 @@ pub fn apply_delta(
     let new = said("new_sequence").filter(|new| *new > base).unwrap_or(base.saturating_add(1));
     let peer = options.peer.as_str();
     let last: u64 = agent.rows.get(tables::PEERS, peer)?.unwrap_or_default();
+    // What was refused of the last one may be taken by now.
+    let is_again = new == last && agent.rows.get::<u64>(tables::PARTIAL, peer)? == Some(new);
     let mut report = ApplyReport {
         base_sequence: base,
         new_sequence: new,
-        known: new <= last,
+        known: new <= last && !is_again,
         import: ImportReport::new(&agent.id, options.dry_run, &survey),
     };
     if report.known {
@@ -80,9 +83,12 @@ pub fn apply_delta(
             .with_hint("apply the deltas between, or import the agent as a whole")
             .in_entry(bundle.manifest_entry));
     }
-    if base < last {
+    if base < last && !is_again {
         let place = Place::entry(bundle.manifest_entry);
         report.import.warn(&place, "the store has a part of it already");
+    }
+    if !options.dry_run {
+        complete_begun(&agent)?;
     }
     let sequence = agent.sequence()?.saturating_add(1).max(new);
     withhold(&agent, &bundle, &mut survey, options, &mut report.import)?;
@@ -95,7 +101,11 @@ pub fn apply_delta(
     if !options.dry_run {
         let applied = agent.rows.put(tables::PEERS, peer, &new, Owner::Store)?;
         let head = agent.head_change(sequence.max(agent.sequence()?))?;
-        agent.rows.write(vec![applied, head])?;
+        let partial = match report.import.records.failed {
+            0 => agent.rows.remove(tables::PARTIAL, peer),
+            _ => agent.rows.put(tables::PARTIAL, peer, &new, Owner::Store)?,
+        };
+        agent.rows.write(vec![applied, head, partial])?;
         forgive(&agent, &survey, options)?;
         let taken = report.import.records.taken();
         transfer::imported(session, "alf", taken)?;

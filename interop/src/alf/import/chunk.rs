@@ -1,19 +1,20 @@
 //! Records that are written together: first their grains, then all their rows and the log in one commit.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use grainstore::embed::Embedding;
 use grainstore::format::Map;
 use grainstore::{ContentAddress, ErrorKind, RowChange, Session, VerificationStatus};
 
-use super::grains::{is_refused, store_grains};
+use super::begun::{begin, end};
+use super::grains::{Stored, is_refused, store_grains};
 use crate::alf::agent::{Agent, Change, RecordRow};
 use crate::alf::log::LogEntry;
 use crate::alf::names::tables;
 use crate::alf::record::{Record, status_of};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::json;
-use crate::kept::{NewGrain, digest_of};
+use crate::kept::{NewGrain, Past, digest_of};
 
 /// Most records of a chunk.
 pub(super) const MAX_RECORDS: usize = 1_000;
@@ -45,6 +46,8 @@ pub(in super::super) struct Waiting {
     pub(in super::super) old: Option<ContentAddress>,
     /// A grain of another type, which is taken back instead.
     pub(in super::super) retired: Option<ContentAddress>,
+    /// A version that an interrupted import has left, and that nothing goes on from: it is taken back.
+    pub(in super::super) leftover: Option<ContentAddress>,
     pub(in super::super) vectors: Vec<Embedding>,
     /// The record that it is a change of, with a row that says so.
     pub(in super::super) changed: Option<(String, RecordRow)>,
@@ -54,6 +57,8 @@ pub(in super::super) struct Waiting {
     pub(in super::super) restored: bool,
     /// True if the store never had the record.
     pub(in super::super) is_new: bool,
+    /// Which versions it had before.
+    pub(in super::super) past: Option<Past>,
     /// The place of its line.
     pub(in super::super) at: String,
 }
@@ -80,8 +85,8 @@ pub(in super::super) struct WaitingRow {
 /// Records that are written together.
 #[derive(Debug, Default)]
 pub(in super::super) struct Chunk {
-    waiting: Vec<Waiting>,
-    rows: Vec<WaitingRow>,
+    pub(super) waiting: Vec<Waiting>,
+    pub(super) rows: Vec<WaitingRow>,
     /// Places in `waiting` by the number of the record.
     by_number: HashMap<u128, usize>,
     bytes: usize,
@@ -145,19 +150,18 @@ impl Chunk {
         agent: &Agent<'_>,
         place: (u64, &mut u64),
     ) -> Result<Vec<Outcome>> {
-        let Self { waiting, rows, log, .. } = self;
-        remember(agent, &waiting)?;
-        let intended: HashSet<ContentAddress> =
-            waiting.iter().map(|one| one.grain.address()).collect();
+        let Self { mut waiting, rows, log, .. } = self;
+        remember(agent, &mut waiting)?;
         let mut done = Vec::with_capacity(waiting.len() + rows.len());
-        for (mut one, result, lost_place) in store_grains(agent.session, waiting)? {
+        let stored = store_grains(agent, waiting)?;
+        forget_refused(agent, &stored)?;
+        for (mut one, result, lost_place) in stored {
             if lost_place && !one.changes_sealed {
                 // It stands beside what it says it is a change of.
                 one.changed = None;
             }
             let mut changes = Vec::new();
-            let result =
-                result.and_then(|()| finish_record(agent, &mut one, &intended, &mut changes));
+            let result = result.and_then(|()| finish_record(agent, &mut one, &mut changes));
             let (change, created_ms) = (one.counted, one.record.created_ms);
             let outcome = Outcome { change, created_ms, at: one.at, result, lost_place };
             let entry = LogEntry::stored(one.change, &one.record.id, &one.grain.address());
@@ -240,51 +244,62 @@ fn write_rows(
     Ok(())
 }
 
-impl Chunk {
-    /// Tells what would become of everything, without writing it. Policies are asked.
-    pub(in super::super) fn tried(self, agent: &Agent<'_>) -> Vec<Outcome> {
-        let outcomes = self.waiting.into_iter().map(|one| {
-            let refusal = one.old.filter(|old| agent.session.exists(old).unwrap_or_default());
-            let refusal = refusal.map(|old| {
-                let tried = agent.session.try_supersede(&old, one.grain.offer(), None)?;
-                tried
-                    .refusal
-                    .filter(|error| error.kind() != ErrorKind::Conflict)
-                    .map_or(Ok(()), Err)
-            });
-            let result = refusal.unwrap_or(Ok(())).map_err(Error::from);
-            let (change, created_ms) = (one.counted, one.record.created_ms);
-            Outcome { change, created_ms, at: one.at, result, lost_place: false }
-        });
-        let mut outcomes: Vec<_> = outcomes.collect();
-        outcomes.extend(self.rows.into_iter().map(|one| {
-            let (change, created_ms) = (one.change, one.row.created_ms);
-            Outcome { change, created_ms, at: one.at, result: Ok(()), lost_place: false }
-        }));
-        outcomes
-    }
-}
-
 /// Remembers records before their grains are stored, so that what is interrupted then is not taken for new.
-fn remember(agent: &Agent<'_>, waiting: &[Waiting]) -> Result<()> {
-    let rows = waiting.iter().map(|one| remembered(agent, one)).collect::<Result<_>>()?;
+fn remember(agent: &Agent<'_>, waiting: &mut [Waiting]) -> Result<()> {
+    let mut rows = Vec::with_capacity(waiting.len());
+    for one in waiting {
+        // Of a record that is new to the store nothing is known.
+        one.past = if one.is_new { None } else { agent.past(&one.record.id)? };
+        // What it carries may have been somebody else's, and was erased: it is refused, and is no version of it.
+        if one.native.is_none() || !is_erased(agent.session, &one.grain.address()) {
+            rows.push(remembered(agent, one, one.past.clone())?);
+        }
+        rows.extend(begin(agent, one)?);
+    }
     agent.rows.write(rows)
 }
 
-fn remembered(agent: &Agent<'_>, one: &Waiting) -> Result<RowChange> {
-    // Of a record that is new to the store nothing is known.
-    let past = if one.is_new { None } else { agent.past(&one.record.id)? };
+fn is_erased(session: &Session, address: &ContentAddress) -> bool {
+    session.inspect(address).is_err_and(|error| error.kind() == ErrorKind::Erased)
+}
+
+/// Takes back what was noted of records whose grains were refused: they never were here.
+fn forget_refused(agent: &Agent<'_>, stored: &[Stored]) -> Result<()> {
+    let mut rows = Vec::new();
+    for (one, result, _) in stored {
+        let is_here = |one: &Waiting| agent.session.inspect(&one.grain.address());
+        let is_gone = |error: &grainstore::Error| {
+            matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Erased)
+        };
+        if result.is_ok() || !is_here(one).is_err_and(|error| is_gone(&error)) {
+            continue;
+        }
+        rows.push(match &one.past {
+            Some(past) => past.change(&agent.rows, tables::PAST, &one.record.id)?,
+            None => agent.rows.remove(tables::PAST, one.record.id.as_str()),
+        });
+        rows.extend(end(agent, one));
+    }
+    match rows.is_empty() {
+        true => Ok(()),
+        false => agent.rows.write(rows),
+    }
+}
+
+/// Remembers a record in another grain than was thought, before that is stored.
+pub(super) fn note(agent: &Agent<'_>, one: &Waiting) -> Result<()> {
+    let past = agent.past(&one.record.id)?;
+    agent.rows.write(vec![remembered(agent, one, past)?])
+}
+
+fn remembered(agent: &Agent<'_>, one: &Waiting, past: Option<Past>) -> Result<RowChange> {
     let version = (digest_of(&one.record.rest), one.grain.address());
     agent.past_change(&one.record.id, past, Some((&version.0, &version.1)))
 }
 
 /// Stores what lies beside the grain of a record, and adds its row.
-fn finish_record(
-    agent: &Agent<'_>,
-    one: &mut Waiting,
-    intended: &HashSet<ContentAddress>,
-    changes: &mut Vec<RowChange>,
-) -> Result<()> {
+fn finish_record(agent: &Agent<'_>, one: &mut Waiting, changes: &mut Vec<RowChange>) -> Result<()> {
+    changes.extend(end(agent, one));
     one.grain.store_spilled(agent.session)?;
     let address = one.grain.address();
     if one.is_over() {
@@ -293,9 +308,6 @@ fn finish_record(
     let native = one.native.take();
     let row = RecordRow { native, ..RecordRow::new(&address, &one.record, one.grain_type) };
     changes.push(agent.row_change(&one.record.id, &row)?);
-    if !intended.contains(&address) {
-        changes.push(remembered(agent, one)?);
-    }
     if one.restored {
         changes.push(agent.rows.remove(tables::PURGED, one.record.id.as_str()));
     }
@@ -317,7 +329,7 @@ fn finish_row(agent: &Agent<'_>, waiting: &WaitingRow) -> Result<RowChange> {
 }
 
 /// Takes the grain of a deleted record back.
-fn retract(session: &Session, address: &ContentAddress) -> Result<()> {
+pub(super) fn retract(session: &Session, address: &ContentAddress) -> Result<()> {
     let state = session.inspect(address)?.state;
     if state.verification_status != VerificationStatus::Retracted {
         let retracted = VerificationStatus::Retracted;

@@ -3,14 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use grainstore::ContentAddress;
-
 use super::records::At;
 use super::{ImportOptions, ImportReport, Importer};
 use crate::alf::agent::Agent;
 use crate::alf::names::Layer;
 use crate::alf::partition::labels_of;
-use crate::alf::record::Record;
+use crate::alf::record::{Record, uuid_number};
 use crate::alf::survey::Survey;
 use crate::error::{Error, Result};
 use crate::json::Value;
@@ -20,14 +18,14 @@ const DOCUMENT: &str = "it was erased in this store: it is left out";
 const ITEMS: &str = "something of it was erased in this store: that is left out";
 
 /// The error of what was erased.
-fn erased_error() -> Error {
+pub(super) fn erased_error() -> Error {
     Error::new(grainstore::ErrorKind::Erased, "it was erased in this store")
         .with_hint("allow what was purged or erased if you mean to have it again")
 }
 
 impl Importer<'_, '_> {
     /// Tells what became of a record that no row leads to. A change of one that was erased counts as erased itself.
-    pub(super) fn standing(&self, record: &Record) -> Result<Standing> {
+    pub(super) fn standing(&self, record: &Record, survey: &Survey) -> Result<Standing> {
         let standing = match self.is_new() {
             true => Standing::New,
             false => self.agent.standing(&record.id)?,
@@ -39,27 +37,14 @@ impl Importer<'_, '_> {
         let Some(of) = record.change_of.as_ref().filter(|_| standing != Standing::Erased) else {
             return Ok(standing);
         };
-        let is_erased = self.gone.contains(of)
+        let is_gone = self.gone.contains(of)
             || (!self.is_new()
                 && self.agent.row(of)?.is_none()
-                && self.agent.standing(of)? == Standing::Erased);
-        Ok(if is_erased { Standing::Erased } else { standing })
-    }
-
-    /// The grain that an interrupted import has left of a record, and its type, for one that is another grain now, or takes
-    /// nobody's place.
-    pub(super) fn before(
-        &self,
-        record: &Record,
-        filled_rest: Option<&Value>,
-        left: ContentAddress,
-    ) -> Result<Option<(ContentAddress, u8)>> {
-        let is_same = self.made(record, filled_rest, None)?.grain.address() == left;
-        let stored = self.agent.session.inspect(&left)?;
-        match is_same || !stored.state.is_current() {
-            true => Ok(None),
-            false => Ok(Some((left, stored.grain()?.grain_type().byte()))),
-        }
+                && (self.agent.standing(of)? == Standing::Erased
+                    // Where the archive has it, that record is looked at itself.
+                    || (!uuid_number(of).is_some_and(|number| survey.has(number))
+                        && self.agent.is_refused_change(of)?)));
+        Ok(if is_gone { Standing::Erased } else { standing })
     }
 
     /// Returns `true` for a record that the store has, and says again what a version of it said that was erased.
@@ -81,9 +66,10 @@ impl Importer<'_, '_> {
         self.touched.extend(labels_of(record.created_ms));
         if self.gone.insert(record.id.clone())
             && !self.is_dry()
+            && let Some(of) = &record.change_of
             && self.agent.past(&record.id)?.is_none()
         {
-            self.agent.rows.write(vec![self.agent.past_change(&record.id, None, None)?])?;
+            self.agent.rows.write(vec![self.agent.refused_change(&record.id, of)?])?;
         }
         Ok(())
     }

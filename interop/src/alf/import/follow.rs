@@ -4,6 +4,7 @@
 use grainstore::format::Value as Field;
 use grainstore::{ContentAddress, GrainState, VerificationStatus};
 
+use super::begun::complete_begun;
 use super::{ImportOptions, ImportReport, Importer};
 use crate::alf::agent::{Agent, RecordRow};
 use crate::alf::export::adopt_these;
@@ -18,6 +19,7 @@ use crate::error::Result;
 /// # Errors
 /// Those of the store.
 pub(in super::super) fn follow_store(agent: &Agent<'_>) -> Result<()> {
+    complete_begun(agent)?;
     let (mut successors, mut ids) = (Vec::new(), Vec::new());
     agent.rows.each(tables::RECORDS, |id, row: RecordRow| {
         let address: ContentAddress = row.address.parse()?;

@@ -6,7 +6,8 @@ use grainstore::{
     ContentAddress, ErrorKind, Grain, Pending, PutOutcome, Session, StoredGrain, VerificationStatus,
 };
 
-use super::chunk::{SUPERSESSION, Waiting};
+use super::chunk::{SUPERSESSION, Waiting, note};
+use crate::alf::agent::Agent;
 use crate::alf::names::{AFTER, PROFILE};
 use crate::alf::record::sensitivity_of;
 use crate::error::{Error, Result};
@@ -19,13 +20,15 @@ const MAX_VERSIONS: usize = 1_000;
 /// A record, whether its grain is stored, and whether another has the place that it should have.
 pub(super) type Stored = (Waiting, Result<()>, bool);
 
-/// Stores the grains: first those that take nobody's place.
-pub(super) fn store_grains(session: &Session, waiting: Vec<Waiting>) -> Result<Vec<Stored>> {
+/// Stores the grains: first those that take nobody's place. Whatever address a grain has in the end, it is noted before the
+/// grain is stored.
+pub(super) fn store_grains(agent: &Agent<'_>, waiting: Vec<Waiting>) -> Result<Vec<Stored>> {
+    let session = agent.session;
     let (successors, plain): (Vec<_>, Vec<_>) =
         waiting.into_iter().partition(|one| one.old.is_some());
     let mut done = Vec::with_capacity(successors.len() + plain.len());
     let (retiring, plain): (Vec<_>, Vec<_>) =
-        plain.into_iter().partition(|one| one.retired.is_some());
+        plain.into_iter().partition(|one| one.retired.or(one.leftover).is_some());
     // What an archive says of a consent is nobody's word.
     let (consents, plain): (Vec<_>, Vec<_>) = plain.into_iter().partition(is_carried_consent);
     let outsider = outsider(session);
@@ -33,7 +36,7 @@ pub(super) fn store_grains(session: &Session, waiting: Vec<Waiting>) -> Result<V
     match session.put_batch(offers) {
         Ok(puts) => {
             for (mut one, put) in plain.into_iter().zip(puts) {
-                let result = renewed(session, &mut one, put);
+                let result = renewed(agent, &mut one, put);
                 done.push((one, result, false));
             }
         }
@@ -41,20 +44,20 @@ pub(super) fn store_grains(session: &Session, waiting: Vec<Waiting>) -> Result<V
         // One of them is refused: which one, each tells by itself.
         Err(_) => {
             for mut one in plain {
-                let result = put_alone(session, &mut one);
+                let result = put_alone((agent, session), &mut one);
                 done.push((one, result, false));
             }
         }
     }
     for mut one in consents {
-        let result = put_alone(&outsider, &mut one);
+        let result = put_alone((agent, &outsider), &mut one);
         done.push((one, result, false));
     }
     for mut one in retiring {
-        let result = retire(session, &one).and_then(|()| put_alone(session, &mut one));
+        let result = retire(session, &one).and_then(|()| put_alone((agent, session), &mut one));
         done.push((one, result, false));
     }
-    done.extend(store_successors(session, &outsider, successors));
+    done.extend(store_successors(agent, &outsider, successors));
     Ok(done)
 }
 
@@ -65,11 +68,11 @@ fn is_of_all(error: &grainstore::Error) -> bool {
 
 /// Stores a grain with its vectors, or without them if they are what is refused. In the place of a grain that a record
 /// carries, and that would take the place of one that is not there, stands one that says what the record says.
-fn put_alone(session: &Session, one: &mut Waiting) -> Result<()> {
-    match put(session, one) {
-        Ok(put) => renewed(session, one, put),
+fn put_alone((agent, by): (&Agent<'_>, &Session), one: &mut Waiting) -> Result<()> {
+    match put(by, one) {
+        Ok(put) => renewed(agent, one, put),
         Err(error) if error.kind() == ErrorKind::SupersedeRequired && one.native.is_some() => {
-            put_mapped(session, one, None)
+            put_mapped((agent, by), one, None)
         }
         Err(error) => Err(error.into()),
     }
@@ -86,27 +89,37 @@ fn put(session: &Session, one: &Waiting) -> grainstore::Result<PutOutcome> {
 }
 
 /// A grain that was taken back stays so: a record that is there again in the same bytes gets another one.
-fn renewed(session: &Session, one: &mut Waiting, put: PutOutcome) -> Result<()> {
+fn renewed(agent: &Agent<'_>, one: &mut Waiting, put: PutOutcome) -> Result<()> {
     let address = one.grain.address();
     if !put.is_duplicate() || one.is_over() {
         return Ok(());
     }
-    let state = session.inspect(&address)?.state;
+    let state = agent.session.inspect(&address)?.state;
     match state.verification_status == VerificationStatus::Retracted {
-        true => put_mapped(session, one, Some(&address)),
+        true => put_mapped((agent, agent.session), one, Some(&address)),
         false => Ok(()),
     }
 }
 
-/// Stores a grain that says what the record says, and takes nobody's place. It names the grain that it comes after, so
-/// that it is another than one of the same content that ended before.
-fn put_mapped(session: &Session, one: &mut Waiting, after: Option<&ContentAddress>) -> Result<()> {
-    let mut fields = one.fields.clone();
+/// Stores a grain that says what the record says, and takes nobody's place.
+fn put_mapped(
+    (agent, by): (&Agent<'_>, &Session),
+    one: &mut Waiting,
+    after: Option<&ContentAddress>,
+) -> Result<()> {
+    one.become_mapped(fields_after(&one.fields, after))?;
+    note(agent, one)?;
+    Ok(put(by, one).map(drop)?)
+}
+
+/// The fields of a grain that names the grain that it comes after, so that it is another than one of the same content that
+/// ended before.
+pub(super) fn fields_after(fields: &Map, after: Option<&ContentAddress>) -> Map {
+    let mut fields = fields.clone();
     if let (Some(Value::Map(context)), Some(after)) = (fields.get_mut("context"), after) {
         context.insert(PROFILE.key(AFTER), Value::from(after.to_string()));
     }
-    one.become_mapped(fields)?;
-    Ok(put(session, one).map(drop)?)
+    fields
 }
 
 impl Waiting {
@@ -119,11 +132,13 @@ impl Waiting {
     }
 }
 
-/// Takes a grain of another type back, which its policy may refuse.
+/// Takes back a grain of another type, and what an interrupted import has left. Their policies may refuse it.
 fn retire(session: &Session, one: &Waiting) -> Result<()> {
-    let Some(old) = &one.retired else { return Ok(()) };
-    let retracted = VerificationStatus::Retracted;
-    Ok(session.set_verification(old, retracted, SUPERSESSION, None)?)
+    for old in [one.retired, one.leftover].iter().flatten() {
+        let retracted = VerificationStatus::Retracted;
+        session.set_verification(old, retracted, SUPERSESSION, None)?;
+    }
+    Ok(())
 }
 
 fn is_carried_consent(one: &Waiting) -> bool {
@@ -131,25 +146,28 @@ fn is_carried_consent(one: &Waiting) -> bool {
 }
 
 fn store_successors(
-    session: &Session,
+    agent: &Agent<'_>,
     outsider: &Session,
     successors: Vec<Waiting>,
 ) -> Vec<Stored> {
-    let submitted: Vec<(Waiting, Option<Pending<ContentAddress>>)> = successors
-        .into_iter()
-        .map(|one| {
-            let offer = one.grain.offer().with_vectors(one.vectors.clone());
-            let by = if is_carried_consent(&one) { outsider } else { session };
-            let pending = one.old.map(|old| by.submit_supersede(&old, offer, None));
-            (one, pending)
-        })
-        .collect();
-    let mut done = Vec::with_capacity(submitted.len());
+    let session = agent.session;
+    let mut done = Vec::with_capacity(successors.len());
+    let mut submitted: Vec<(Waiting, Option<Pending<ContentAddress>>)> = Vec::new();
+    for one in successors {
+        if let Err(refused) = retire(session, &one) {
+            done.push((one, Err(refused), false));
+            continue;
+        }
+        let offer = one.grain.offer().with_vectors(one.vectors.clone());
+        let by = if is_carried_consent(&one) { outsider } else { session };
+        let pending = one.old.map(|old| by.submit_supersede(&old, offer, None));
+        submitted.push((one, pending));
+    }
     for (mut one, pending) in submitted {
         let outcome = pending.map_or(Ok(one.grain.address()), Pending::wait);
         let (result, lost_place) = match outcome {
             Ok(_) => (Ok(()), false),
-            Err(error) if error.kind() == ErrorKind::Conflict => settle(session, &mut one),
+            Err(error) if error.kind() == ErrorKind::Conflict => settle(agent, &mut one),
             Err(error) if !one.vectors.is_empty() && !is_refused(&error) => {
                 let again = one.old.map(|old| session.supersede(&old, one.grain.offer(), None));
                 (again.transpose().map(drop).map_err(Error::from), false)
@@ -167,19 +185,21 @@ pub(super) fn is_refused(error: &grainstore::Error) -> bool {
 
 /// The place was taken already. By this grain: then nothing is left to do. By a version of the record that was not
 /// finished: the record goes on from that. By another record: a new one stands beside it.
-fn settle(session: &Session, one: &mut Waiting) -> (Result<()>, bool) {
+fn settle(agent: &Agent<'_>, one: &mut Waiting) -> (Result<()>, bool) {
     let Some(old) = one.old else { return (Ok(()), false) };
-    match newest_own(session, &old, &one.record.id) {
+    match newest_own(agent.session, &old, &one.record.id) {
         Ok(Some(newest)) if newest == one.grain.address() => (Ok(()), false),
-        Ok(Some(newest)) if one.native.is_none() => (succeed(session, one, &newest), false),
-        Ok(_) => (put_mapped(session, one, Some(&old)), true),
+        Ok(Some(newest)) if one.native.is_none() => (succeed(agent, one, &newest), false),
+        Ok(_) => (put_mapped((agent, agent.session), one, Some(&old)), true),
         Err(error) => (Err(error), false),
     }
 }
 
 /// Takes the place of another grain than was thought.
-fn succeed(session: &Session, one: &mut Waiting, old: &ContentAddress) -> Result<()> {
+fn succeed(agent: &Agent<'_>, one: &mut Waiting, old: &ContentAddress) -> Result<()> {
+    let session = agent.session;
     one.become_mapped(NewGrain::succeeding(one.fields.clone(), old, SUPERSESSION))?;
+    note(agent, one)?;
     let offer = one.grain.offer().with_vectors(one.vectors.clone());
     match session.supersede(old, offer, None) {
         Err(error) if !one.vectors.is_empty() && !is_refused(&error) => {
@@ -191,7 +211,7 @@ fn succeed(session: &Session, one: &mut Waiting, old: &ContentAddress) -> Result
 
 /// Returns the grain behind which only versions of the same record, or of this one, stand; `None` where another record
 /// took the place.
-fn newest_own(
+pub(super) fn newest_own(
     session: &Session,
     old: &ContentAddress,
     record_id: &str,

@@ -1,34 +1,22 @@
 //! A record on its way into the store: as a new grain, as the successor of one, or as a change of its row.
 
 use grainstore::ContentAddress;
-use grainstore::format::Value as Field;
 
 use super::chunk::{SUPERSESSION, Waiting, WaitingRow};
+use super::made::Former;
 use super::records::At;
 use super::{ImportReport, Importer};
 use crate::alf::agent::{Change, RecordRow};
 use crate::alf::change::change_record;
-use crate::alf::names::PROFILE;
-use crate::alf::native::{Carried, carried, without_grain};
 use crate::alf::partition::labels_of;
-use crate::alf::record::{
-    Record, cross_links, digest_of, fields_of, grain_type_of, joined_record, sensitivity_of,
-    status_of, uuid_number,
-};
+use crate::alf::record::{Record, digest_of, joined_record, status_of, uuid_number};
 use crate::alf::survey::Survey;
-use crate::alf::vectors::references;
 use crate::error::Result;
-use crate::json::{self, Value, equal};
-use crate::kept::{NewGrain, Standing};
+use crate::json::{Value, equal};
+use crate::kept::Standing;
 
 /// Why a grain takes the place of another of the same record.
 pub(super) const UPDATE: &str = "alf update";
-/// Most bytes of the record of a native grain that is kept as it is.
-const MAX_VIEW_BYTES: usize = 256 << 10;
-
-/// The grain whose place a record takes, its type, and why.
-type Former<'w> = Option<((ContentAddress, u8), &'w str)>;
-
 impl Importer<'_, '_> {
     /// Takes a record that the store does not have.
     pub(super) fn take_new(
@@ -39,7 +27,7 @@ impl Importer<'_, '_> {
         at: At<'_>,
         report: &mut ImportReport,
     ) -> Result<()> {
-        let standing = self.standing(&record)?;
+        let standing = self.standing(&record, survey)?;
         if standing == Standing::Erased {
             return self.refuse_erased(&record, at, report);
         }
@@ -62,11 +50,16 @@ impl Importer<'_, '_> {
             }
         }
         let mut old = old.map(|old| (old, SUPERSESSION));
-        if let (Standing::Left(left), None) = (standing, old) {
-            old = self.before(&record, filled_rest, left)?.map(|left| (left, UPDATE));
+        let mut leftover = None;
+        if let Standing::Left(left) = standing {
+            let unused = self.unused(&record, filled_rest, left, old)?;
+            match old {
+                None => old = unused.map(|left| (left, UPDATE)),
+                Some(_) => leftover = unused.map(|(left, _)| left),
+            }
         }
         let changes = (Change::Created, Change::Created);
-        self.queue(record, filled_rest, changes, old, at, report)
+        self.queue(record, filled_rest, changes, (old, leftover), at, report)
     }
 
     /// Returns the grain that a record is in now, and its type, of one that is stored or waits to be.
@@ -139,7 +132,8 @@ impl Importer<'_, '_> {
         let newest = self.agent.newest(row)?;
         let old = (newest.address.parse()?, newest.grain_type);
         let change = if is == "deleted" { Change::Deleted } else { Change::Updated };
-        self.queue(record, filled_rest, (change, change), Some((old, UPDATE)), at, report)
+        let old = (Some((old, UPDATE)), None);
+        self.queue(record, filled_rest, (change, change), old, at, report)
     }
 
     /// Writes what changes of a record without making it another.
@@ -177,7 +171,8 @@ impl Importer<'_, '_> {
     ) -> Result<()> {
         let is_ended = matches!(status, "deleted" | "archived" | "superseded");
         let status = if is_ended { status } else { "active" };
-        let change = change_record(&record.whole(), status, self.now);
+        let made_at = self.time_of_changes()?;
+        let change = change_record(&record.whole(), status, made_at);
         let newest = self.agent.newest(row)?;
         let now = self.agent.record(&newest)?;
         let said = |value: &Value, name: &str| value.get(name).cloned().unwrap_or_default();
@@ -191,7 +186,7 @@ impl Importer<'_, '_> {
         let old = (newest.address.parse()?, newest.grain_type);
         let counted = if status == "deleted" { Change::Deleted } else { Change::Updated };
         let changes = (Change::Created, counted);
-        self.queue(change, None, changes, Some((old, SUPERSESSION)), at, report)
+        self.queue(change, None, changes, (Some((old, SUPERSESSION)), None), at, report)
     }
 
     /// Makes the grain of a record, and adds it to the chunk.
@@ -200,7 +195,7 @@ impl Importer<'_, '_> {
         record: Record,
         filled_rest: Option<&Value>,
         (change, counted): (Change, Change),
-        old: Former<'_>,
+        (old, leftover): (Former<'_>, Option<ContentAddress>),
         at: At<'_>,
         report: &mut ImportReport,
     ) -> Result<()> {
@@ -231,123 +226,15 @@ impl Importer<'_, '_> {
             native: made.native,
             old: made.old,
             retired: made.retired,
+            leftover,
             vectors,
             changed,
             changes_sealed,
             restored: made.restored,
             is_new: self.is_new(),
+            past: None,
             at: at.place.to_string(),
         });
         Ok(())
     }
-
-    /// The grain of a record: the one that it carries, or one that says what it says.
-    pub(super) fn made(
-        &self,
-        record: &Record,
-        filled_rest: Option<&Value>,
-        old: Former<'_>,
-    ) -> Result<Made> {
-        let filled = filled_rest.unwrap_or(&record.rest);
-        let mut fields = fields_of(&record.rest, filled, &self.principals)?;
-        let restored = self.is_restored(record)?;
-        if let Some(references) = references(&record.id, record.changing.get("embeddings")) {
-            fields.insert("embedding_refs".to_owned(), references);
-        }
-        let own = |id: &str| Ok(self.newest_of(id)?.map(|(address, _)| address));
-        if let Some(links) = cross_links(&record.rest, own)? {
-            fields.insert("related_to".to_owned(), links);
-        }
-        if restored {
-            // Another grain than the one that was erased.
-            let key = PROFILE.key("restored_at");
-            if let Some(Field::Map(context)) = fields.get_mut("context") {
-                context.insert(key, Field::from(self.now.get()));
-            }
-        } else if let Some(carried) = carried(&record.rest)? {
-            carried.check_consent(self.agent.session, old.as_ref().map(|((old, _), _)| old))?;
-            if carried.continues(old)
-                && let Some(view) = small(without_grain(record.rest.clone()))
-            {
-                return Ok(Made::carrying(carried, view, fields, old));
-            }
-        }
-        let grain_type = grain_type_of(filled).byte();
-        let (old, retired) = match old {
-            Some(((old, of_type), why)) if of_type == grain_type => (Some((old, why)), None),
-            Some(((old, _), _)) => (None, Some(old)),
-            None => (None, None),
-        };
-        let whole = match (&old, &retired) {
-            (Some((old, why)), _) => NewGrain::succeeding(fields.clone(), old, why),
-            // Bytes of its own, also where it was of this type and said this before.
-            (None, Some(retired)) => NewGrain::deriving(fields.clone(), retired),
-            (None, None) => fields.clone(),
-        };
-        let grain = NewGrain::new(PROFILE, whole, sensitivity_of(&fields))?;
-        let old = old.map(|(old, _)| old);
-        Ok(Made { grain, grain_type, fields, native: None, restored, old, retired })
-    }
-
-    /// Returns `true` for a record that was purged or erased and is taken all the same.
-    fn is_restored(&self, record: &Record) -> Result<bool> {
-        let id = record.id.as_str();
-        let is_erased =
-            self.allows_purged() && self.agent.past(id)?.is_some() && self.agent.row(id)?.is_none();
-        Ok(is_erased || (self.has_purged && self.agent.is_purged(id)?))
-    }
-}
-
-impl Carried {
-    /// Returns `true` unless it would leave the grain whose place it takes where it is: then the record is one that says
-    /// what it says, which supersedes that, and its policy is asked.
-    fn continues(&self, old: Former<'_>) -> bool {
-        old.is_none_or(|((old, _), _)| {
-            let parent = old.to_string();
-            old == self.address || self.grain.texts("derived_from").any(|from| from == parent)
-        })
-    }
-}
-
-/// The grain of a record.
-pub(super) struct Made {
-    pub(super) grain: NewGrain,
-    grain_type: u8,
-    /// The fields of one that says what the record says.
-    fields: grainstore::format::Map,
-    /// The record, if it carries its grain.
-    native: Option<Value>,
-    /// True if it was purged before.
-    restored: bool,
-    /// The grain whose place it takes.
-    old: Option<ContentAddress>,
-    /// The grain of another type that is taken back for it.
-    retired: Option<ContentAddress>,
-}
-
-impl Made {
-    /// A grain that is stored byte for byte. It takes the place of what it derives from itself.
-    fn carrying(
-        carried: Carried,
-        view: Value,
-        fields: grainstore::format::Map,
-        old: Former<'_>,
-    ) -> Self {
-        let Carried { offer, address, grain, .. } = carried;
-        let old = old.map(|((old, _), _)| old).filter(|old| *old != address);
-        Self {
-            grain: NewGrain::given(offer, address),
-            grain_type: grain.grain_type().byte(),
-            fields,
-            native: Some(view),
-            restored: false,
-            old,
-            retired: None,
-        }
-    }
-}
-
-/// A value that fits into a row.
-fn small(view: Value) -> Option<Value> {
-    (json::line(&view).len() <= MAX_VIEW_BYTES).then_some(view)
 }

@@ -19,7 +19,7 @@ use crate::alf::names::{
 use crate::alf::survey::{Survey, UNLISTED};
 use crate::error::Result;
 use crate::json::{Value, equal};
-use crate::kept::{Document, Files, Written, clamped, milliseconds, split};
+use crate::kept::{Document, Files, Written, split};
 
 /// Reason of what is taken back.
 const ABSENT: &str = "alf: not in the archive";
@@ -45,8 +45,7 @@ pub(in super::super) fn import_layers(
     options: &ImportOptions,
     report: &mut ImportReport,
 ) -> Result<Vec<(Change, String)>> {
-    let at = bundle.manifest.get("created_at").and_then(Value::as_str).and_then(milliseconds);
-    let import = LayerImport { agent, options, at: clamped(at.unwrap_or_default()) };
+    let import = LayerImport { agent, options, at: bundle.created_at() };
     let mut changed = Vec::new();
     for layer in bundle.removed_layers() {
         import.take_back_layer(layer, report, &mut changed)?;

@@ -1,12 +1,14 @@
 //! Import (ALF 6.2): the whole archive is checked before anything is written; then documents, files and records are.
 //!
-//! `report`: what came of it. `layers`: documents and files, `documents`: how they are kept. `records`: the lines.
-//! `deferred`: those that wait for later ones. `known`: new records, changed ones, `ended`: those that end without a line.
-//! `asked`: whether a record may end by its status. `chunk`: records that are written together, `grains`: their grains.
-//! `follow`: what the store itself did to records since. `sealed`: partitions whose bytes must not change. `withheld`:
-//! what was purged, and stays out, `erased`: what was erased.
+//! `report`: what came of it. `layers`: documents and files, `documents`: how they are kept. `lines`: in which order the
+//! lines are taken, `records`: each of them. `deferred`: those that wait for later ones. `known`: new records, changed
+//! ones, `made`: their grains, `ended`: those that end without a line. `asked`: whether a record may end by its status.
+//! `chunk`: records that are written together, `grains`: their grains. `left`: what interrupted imports have left,
+//! `begun`: changes that they began. `tried`: what would become of records. `follow`: what the store itself did to records since. `sealed`: partitions whose bytes
+//! must not change. `withheld`: what was purged, and stays out, `erased`: what was erased, `people`: who was.
 
 mod asked;
+mod begun;
 mod chunk;
 mod deferred;
 mod documents;
@@ -16,9 +18,14 @@ mod follow;
 mod grains;
 mod known;
 mod layers;
+mod left;
+mod lines;
+mod made;
+mod people;
 mod records;
 mod report;
 mod sealed;
+mod tried;
 mod withheld;
 
 use std::path::Path;
@@ -34,6 +41,7 @@ use crate::error::{Error, Result};
 use crate::monitor::Monitor;
 use crate::transfer;
 
+pub(super) use begun::complete_begun;
 pub(super) use documents::{kept_document, whole_document};
 pub(super) use follow::follow_store;
 pub(super) use layers::{import_layers, planned_layers};
@@ -121,6 +129,9 @@ pub fn import(
     if options.allow_purged {
         agent.documents = agent.documents.restoring();
     }
+    if !options.dry_run {
+        complete_begun(&agent)?;
+    }
     let head = agent.sequence()?;
     let said = bundle.manifest.get("sync").and_then(|sync| sync.get("last_sequence"));
     let said = said.and_then(serde_json::Value::as_u64).unwrap_or_default();
@@ -146,7 +157,8 @@ pub fn import(
         if !bundle.is_of_user() {
             sealed::keep_sealed(&agent, &bundle, &importer, &survey)?;
             let (peer, owner) = (options.peer.as_str(), grainstore::Owner::Store);
-            agent.rows.write(vec![agent.rows.put(tables::PEERS, peer, &said, owner)?])?;
+            let peers = agent.rows.put(tables::PEERS, peer, &said, owner)?;
+            agent.rows.write(vec![peers, agent.rows.remove(tables::PARTIAL, peer)])?;
         }
         forgive(&agent, &survey, options)?;
         transfer::imported(session, "alf", report.records.taken())?;

@@ -2,26 +2,25 @@
 
 use std::collections::BTreeSet;
 
-use grainstore::EpochMs;
+use grainstore::{EpochMs, Owner};
 
 use super::chunk::{Chunk, Outcome};
 use super::deferred::Deferred;
 use super::{ImportOptions, ImportReport, purged_error};
 use crate::alf::agent::{Agent, Change, is_agent, is_hidden};
 use crate::alf::bundle::Bundle;
-use crate::alf::issue::{Issues, Place};
+use crate::alf::issue::Place;
 use crate::alf::log::{LogEntry, MAX_PARTS, in_parts};
 use crate::alf::names::{PRINCIPALS, tables};
 use crate::alf::partition::labels_of;
-use crate::alf::record::{AgentPrincipals, Record, uuid_number, uuid_text};
-use crate::alf::survey::{LineCheck, Survey, filled};
+use crate::alf::record::{AgentPrincipals, Record, uuid_number};
+use crate::alf::survey::{Survey, filled};
 use crate::alf::vectors::VectorSpaces;
 use crate::error::Result;
 use crate::json::Value;
-use crate::monitor::Monitor;
 
-/// Records between two reports of the progress.
-const STEP: u64 = 500;
+/// The number that is the time of changes that were begun, in milliseconds.
+const CHANGES_AT: &str = "changes-at";
 
 /// What a line of a delta does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +48,8 @@ pub(in super::super) struct Importer<'a, 's> {
     /// Records that wait for those whose places they take.
     pub(super) deferred: Deferred,
     pub(super) now: EpochMs,
+    /// When the changes that have no time of their own were made: with those of an interrupted import, then.
+    changes_at: Option<EpochMs>,
     /// True if the store has nothing of the agent yet.
     is_new: bool,
     pub(super) has_purged: bool,
@@ -86,6 +87,7 @@ impl<'a, 's> Importer<'a, 's> {
             touched: BTreeSet::new(),
             deferred: Deferred::default(),
             now: agent.session.now(),
+            changes_at: agent.rows.get(tables::NUMBERS, CHANGES_AT)?.map(EpochMs::new),
             is_new: agent.sequence()? == 0 && agent.rows.is_empty(tables::PAST)?,
             has_purged: agent.has_purged()?,
             gone: BTreeSet::new(),
@@ -120,85 +122,8 @@ impl<'a, 's> Importer<'a, 's> {
         Ok(())
     }
 
-    /// Reads the records of an archive, once. Those that take the place of a record that comes later wait for it.
-    pub(in super::super) fn run(
-        &mut self,
-        bundle: &Bundle,
-        survey: &Survey,
-        report: &mut ImportReport,
-        monitor: &Monitor<'_>,
-    ) -> Result<()> {
-        self.read(bundle, survey, report, monitor)?;
-        self.take_deferred(bundle, survey, report, monitor)?;
-        self.flush(report)
-    }
-
-    fn read(
-        &mut self,
-        bundle: &Bundle,
-        survey: &Survey,
-        report: &mut ImportReport,
-        monitor: &Monitor<'_>,
-    ) -> Result<()> {
-        let check = LineCheck::new(bundle, self.options.lenient);
-        let total = survey.lines.iter().copied().fold(0, u64::saturating_add);
-        for (number, partition) in bundle.partitions.iter().enumerate() {
-            let Some(entry) = bundle.archive.entry(&partition.file) else { continue };
-            let file = Place::entry(&partition.file);
-            for line in bundle.lines(entry)? {
-                let line = line?;
-                report.records.read += 1;
-                if report.records.read.is_multiple_of(STEP) {
-                    monitor.step(report.records.read, total)?;
-                }
-                let place = file.line(line.number);
-                let at = At { place, key: (number, line.number), is_last_round: false };
-                match check.check(line, &place, &mut Issues::default()) {
-                    Ok(value) => self.take(value, bundle, survey, at, report)?,
-                    Err(error) => report.fail(&place, &error),
-                }
-                if self.chunk.is_full() {
-                    self.flush(report)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the records that wait, each after the one that it waits for. Those that wait for one that was not taken, or
-    /// for each other, go on without it.
-    fn take_deferred(
-        &mut self,
-        bundle: &Bundle,
-        survey: &Survey,
-        report: &mut ImportReport,
-        monitor: &Monitor<'_>,
-    ) -> Result<()> {
-        let deferred = std::mem::take(&mut self.deferred);
-        let total = deferred.len() as u64;
-        for (done, turn) in (0_u64..).zip(deferred.turns()) {
-            if done.is_multiple_of(STEP) {
-                monitor.step(done, total)?;
-            }
-            let Some(partition) = bundle.partitions.get(turn.line.0) else { continue };
-            let target = deferred.target(turn.line).map(uuid_text).unwrap_or_default();
-            let newest = match self.newest_of(&target) {
-                Err(error) if is_hidden(&error) => None,
-                newest => newest?,
-            };
-            let is_last_round = turn.is_circular || newest.is_none();
-            let file = Place::entry(&partition.file);
-            let at = At { place: file.line(turn.line.1), key: turn.line, is_last_round };
-            self.take(deferred.read(turn.line)?, bundle, survey, at, report)?;
-            if self.chunk.is_full() {
-                self.flush(report)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Takes one record. Of one that is stored, and that a consent or a rule hides, it is reported that nothing came.
-    fn take(
+    pub(super) fn take(
         &mut self,
         value: Value,
         bundle: &Bundle,
@@ -278,9 +203,28 @@ impl<'a, 's> Importer<'a, 's> {
         }
     }
 
+    /// When a change without a time of its own is made. It is written down first, so that the same import makes the same
+    /// changes if this one is interrupted.
+    pub(super) fn time_of_changes(&mut self) -> Result<EpochMs> {
+        if let Some(at) = self.changes_at {
+            return Ok(at);
+        }
+        if !self.is_dry() {
+            let (now, owner) = (self.now.get(), Owner::Store);
+            let row = self.agent.rows.put(tables::NUMBERS, CHANGES_AT, &now, owner)?;
+            self.agent.rows.write(vec![row])?;
+        }
+        self.changes_at = Some(self.now);
+        Ok(self.now)
+    }
+
     /// Returns `true` if the store had nothing of the agent before.
     pub(super) fn is_new(&self) -> bool {
         self.is_new
+    }
+
+    pub(super) fn is_lenient(&self) -> bool {
+        self.options.lenient
     }
 
     pub(super) fn allows_purged(&self) -> bool {
@@ -299,10 +243,20 @@ impl<'a, 's> Importer<'a, 's> {
     /// Writes what is left.
     pub(in super::super) fn finish(&mut self, report: &mut ImportReport) -> Result<()> {
         self.flush(report)?;
-        if self.parts > 0 && self.agent.sequence()? < self.sequence {
-            self.agent.rows.write(vec![self.agent.head_change(self.sequence)?])?;
+        if self.is_dry() {
+            return Ok(());
         }
-        Ok(())
+        let mut changes = Vec::new();
+        if self.parts > 0 && self.agent.sequence()? < self.sequence {
+            changes.push(self.agent.head_change(self.sequence)?);
+        }
+        if self.changes_at.take().is_some() {
+            changes.push(self.agent.rows.remove(tables::NUMBERS, CHANGES_AT));
+        }
+        match changes.is_empty() {
+            true => Ok(()),
+            false => self.agent.rows.write(changes),
+        }
     }
 
     pub(super) fn flush(&mut self, report: &mut ImportReport) -> Result<()> {

@@ -26,8 +26,8 @@ pub struct ImportReport {
     pub host_dependent: Vec<String>,
     /// Embeddings that are kept, and that no search can use: of another length than others of their model.
     pub unsearchable_embeddings: u64,
-    /// Files and sealed partitions that were left out, since they have something of what was purged from the store; a
-    /// warning of each says why.
+    /// Files, sealed partitions and documents that were left out, as a whole or in part, since they have something of what
+    /// was purged or erased in the store; a warning of each says why.
     pub withheld: Vec<String>,
     /// The last sequence number of the agent.
     pub sequence: u64,
@@ -111,7 +111,7 @@ impl ImportReport {
         }
     }
 
-    /// Says that a file or a partition was left out.
+    /// Says that a file, a partition or a document was left out, or a part of it.
     pub(in super::super) fn withhold(&mut self, name: &str, why: &str) {
         self.warn(&Place::entry(name), why);
         self.withheld.push(name.to_owned());

@@ -1,13 +1,13 @@
 //! What of an archive was purged here: it stays out, records by their ids, and with them what an archive of before the
 //! purge has of them elsewhere, which that archive itself shows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use data_encoding::HEXLOWER;
-use grainstore::Owner;
 
 use super::documents::ids_of;
 use super::erased::leave_erased;
+use super::people::leave_erased_people;
 use super::{ImportOptions, ImportReport, purged_error};
 use crate::alf::agent::Agent;
 use crate::alf::bundle::Bundle;
@@ -46,6 +46,7 @@ pub(in super::super) fn withhold(
     options: &ImportOptions,
     report: &mut ImportReport,
 ) -> Result<()> {
+    leave_erased_people(agent, bundle, survey, options, report)?;
     if options.allow_purged {
         return Ok(());
     }
@@ -57,13 +58,13 @@ pub(in super::super) fn withhold(
         return Ok(());
     }
     let mut withheld = Withheld::default();
-    let ids = purged_ids(agent, bundle)?;
+    let (ids, changes) = purged_ids(agent, bundle, survey)?;
     let people = purged_people(agent, survey)?;
     if options.strict && !(ids.is_empty() && people.is_empty()) {
         return Err(purged_error());
     }
     if !options.dry_run {
-        remember(agent, &ids)?;
+        remember(agent, &ids, &changes)?;
     }
     withheld.records = ids.iter().filter_map(|id| uuid_number(id)).collect();
     let sought = withheld.partitions_of(bundle, &ids)?;
@@ -90,31 +91,43 @@ pub(in super::super) fn withhold(
     Ok(())
 }
 
-/// The records of an archive that were purged here, and changes of them.
-fn purged_ids(agent: &Agent<'_>, bundle: &Bundle) -> Result<BTreeSet<String>> {
+/// The records of an archive that were purged here, and changes of them; and of each change what it is one of.
+fn purged_ids(
+    agent: &Agent<'_>,
+    bundle: &Bundle,
+    survey: &Survey,
+) -> Result<(BTreeSet<String>, BTreeMap<String, String>)> {
     let (mut ids, mut changes) = (BTreeSet::new(), Changes::default());
+    let mut targets = BTreeMap::new();
     each_record(bundle, |_, id, change_of, _| {
         if agent.is_purged(&id)? {
             ids.insert(id.clone());
         }
         if let Some(of) = change_of {
             changes.add(&of, &id);
-            if agent.is_purged(&of)? {
+            targets.insert(id.clone(), of.clone());
+            // Where the archive has what it changes, that record is looked at itself.
+            let is_there = uuid_number(&of).is_some_and(|number| survey.has(number));
+            if agent.is_purged(&of)? || (!is_there && agent.is_refused_change(&of)?) {
                 ids.insert(id);
             }
         }
         Ok(())
     })?;
     changes.close(&mut ids);
-    Ok(ids)
+    Ok((ids, targets))
 }
 
 /// Remembers changes of what was purged: what changes those stays out as well, whenever it comes.
-fn remember(agent: &Agent<'_>, ids: &BTreeSet<String>) -> Result<()> {
+fn remember(
+    agent: &Agent<'_>,
+    ids: &BTreeSet<String>,
+    targets: &BTreeMap<String, String>,
+) -> Result<()> {
     let mut rows = Vec::new();
-    for id in ids {
-        if !agent.is_purged(id)? {
-            rows.push(agent.rows.put(tables::PURGED, id.as_str(), &true, Owner::Store)?);
+    for (id, of) in targets {
+        if ids.contains(id) && !agent.is_purged(id)? {
+            rows.push(agent.refused_change(id, of)?);
         }
     }
     rows.chunks(BATCH).try_for_each(|rows| agent.rows.write(rows.to_vec()))

@@ -10,6 +10,10 @@ use crate::error::{Error, Result};
 use crate::json::{self, Value};
 use crate::vouch::{is_grant, is_here, is_signed_by_subject, named_by};
 
+/// The byte of a blob with its type (OMS 3.1), and the digits of base64 that have it.
+const TYPE_BYTE: usize = 2;
+const HEAD_DIGITS: usize = 4;
+
 /// A grain that a record carries.
 #[derive(Debug)]
 pub(in super::super) struct Carried {
@@ -95,6 +99,15 @@ impl Carried {
                     None => true,
                 })
     }
+}
+
+/// Returns `true` for a record that carries a consent, by the header of its grain (OMS 3.1).
+pub(in super::super) fn carries_consent(record: &Value) -> bool {
+    let said = |name: &str| record.get("raw_source_format")?.get(name)?.as_str();
+    let head = said("blob").and_then(|text| text.get(..HEAD_DIGITS));
+    let head = head.and_then(|digits| BASE64.decode(digits.as_bytes()).ok());
+    let of_type = head.as_ref().and_then(|head| head.get(TYPE_BYTE));
+    said("format") == Some(FORMAT) && of_type == Some(&GrainType::Consent.byte())
 }
 
 /// Adds the bytes of its grain to a record that was kept without them.

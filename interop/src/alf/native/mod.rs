@@ -9,7 +9,7 @@ mod tests;
 mod text;
 mod view;
 
-pub(super) use carried::{Carried, carried, with_grain, without_grain};
+pub(super) use carried::{Carried, carried, carries_consent, with_grain, without_grain};
 pub(super) use view::{is_native, native_id, view_of};
 
 /// The format that `raw_source_format` names.

@@ -46,7 +46,8 @@ use crate::monitor::Monitor;
 ///
 /// # Errors
 /// `ERR_CORRUPT`, `ERR_INTEGRITY`, `ERR_LIMIT` for an archive whose bytes cannot be trusted; `ERR_SCHEMA` unless who
-/// asked is a UUID; `ERR_CONFLICT` for a file within a store; `ERR_TIMEOUT`, `ERR_IO`. The file is as it was then.
+/// asked is a UUID; `ERR_CONFLICT` for a file within a store, and an audit file that is none; `ERR_TIMEOUT`,
+/// `ERR_IO`. The file is as it was then.
 pub fn purge_archive(
     from: impl AsRef<Path>,
     to: impl AsRef<Path>,

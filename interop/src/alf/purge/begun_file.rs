@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::report::{PurgeOptions, PurgeReport};
-use crate::archive::NewFile;
+use crate::archive::{NewFile, check_replaceable};
 use crate::error::{Error, Result};
 
 /// Bytes of a file that are read at a time.
@@ -54,8 +54,9 @@ impl BegunFile {
     /// that did not get that far is forgotten: nothing was changed by it.
     ///
     /// # Errors
-    /// `ERR_IO`; `ERR_CORRUPT` for something else in this place.
+    /// `ERR_IO`; `ERR_CORRUPT` for something else in this place, `ERR_CONFLICT` for what is no file.
     pub(super) fn done(&self, file: &Path) -> Result<Option<(Asked, PurgeReport)>> {
+        check_replaceable(&self.0)?;
         let bytes = match fs::read(&self.0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(|error| Error::from(error).at_path(&self.0))?,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::alf::schema::is_uuid;
-use crate::archive::sync_folder_of;
+use crate::archive::{check_replaceable, sync_folder_of};
 use crate::error::{Error, Result};
 use crate::kept::date_text;
 use crate::uuid::version_7;
@@ -193,10 +193,11 @@ fn scope<'d, D: Deserializer<'d>>(from: D) -> Result<&'static str, D::Error> {
 /// Refuses an audit record that could not be written, before anything is purged.
 ///
 /// # Errors
-/// `ERR_CONFLICT` for a file within a store; `ERR_IO`.
+/// `ERR_CONFLICT` for a file within a store, and what is no file; `ERR_IO`.
 pub(super) fn check_audit_file(file: Option<&Path>, options: &PurgeOptions) -> Result<()> {
     let Some(path) = file.filter(|_| !options.dry_run) else { return Ok(()) };
     grainstore::check_outside(path)?;
+    check_replaceable(path)?;
     let opened = OpenOptions::new().create(true).append(true).open(path);
     opened.map(drop).map_err(|error| Error::from(error).at_path(path))
 }
@@ -248,7 +249,7 @@ impl PurgeReport {
     /// Ends the record, and appends it to a file.
     ///
     /// # Errors
-    /// `ERR_IO`; `ERR_CONFLICT` for a file within a store.
+    /// `ERR_IO`; `ERR_CONFLICT` for a file within a store, and what is no file.
     pub(super) fn finish(mut self, now: EpochMs, file: Option<&Path>) -> Result<Self> {
         self.completed_at = date_text(now).unwrap_or_default();
         for list in [
@@ -269,6 +270,7 @@ impl PurgeReport {
         }
         if let Some(path) = file.filter(|_| !self.dry_run) {
             grainstore::check_outside(path)?;
+            check_replaceable(path)?;
             let line = serde_json::to_string(&self)
                 .map_err(|error| Error::new(ErrorKind::Io, error.to_string()))?;
             append(path, &line).map_err(|error| Error::from(error).at_path(path))?;

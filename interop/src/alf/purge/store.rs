@@ -31,7 +31,7 @@ use crate::transfer;
 /// `ERR_INVALIDATION_DENIED` if a record is under hold, or a list that would change, `ERR_POLICY` if one has to be
 /// retained: nothing is purged then, unless [`PurgeOptions::partial`] asks for the other records. `ERR_NOT_FOUND` for an
 /// agent that the store does not have; `ERR_SCHEMA` unless who asked is a UUID; `ERR_ACCESS` unless the session is the
-/// operator's; `ERR_CONFLICT` for an audit file within a store; `ERR_TIMEOUT`, `ERR_IO`.
+/// operator's; `ERR_CONFLICT` for an audit file within a store, or that is no file; `ERR_TIMEOUT`, `ERR_IO`.
 pub fn purge(
     session: &Session,
     scope: &PurgeScope,
@@ -216,6 +216,7 @@ impl StorePurge<'_, '_> {
                 rows.push(self.agent.rows.remove(tables::RECORDS, id.as_str()));
                 // That it was purged is remembered, and no hash of what it said.
                 rows.push(self.agent.rows.remove(tables::PAST, id.as_str()));
+                rows.push(self.agent.rows.remove(tables::BEGUN, id.as_str()));
             }
         }
         rows.chunks(BATCH).try_for_each(|rows| self.agent.rows.write(rows.to_vec()))?;

@@ -41,8 +41,8 @@ impl StorePurge<'_, '_> {
         let rows = &self.agent.rows;
         let tables: &[u8] = match is_part {
             // The part that is kept has its numbers still.
-            true => &[tables::PEERS],
-            false => &[tables::NUMBERS, tables::PEERS],
+            true => &[tables::PEERS, tables::PARTIAL],
+            false => &[tables::NUMBERS, tables::PEERS, tables::PARTIAL],
         };
         let sealed: &[u8] = if keeps_files { &[] } else { &[tables::SEALED] };
         for table in tables.iter().chain(sealed) {
@@ -53,10 +53,12 @@ impl StorePurge<'_, '_> {
         }
         if !is_part {
             // That all of it was purged is remembered.
-            rows.each(tables::PAST, |key, _: Value| {
-                changes.push(rows.remove(tables::PAST, key));
-                Ok(())
-            })?;
+            for table in [tables::PAST, tables::BEGUN, tables::REFUSED_CHANGES] {
+                rows.each(table, |key, _: Value| {
+                    changes.push(rows.remove(table, key));
+                    Ok(())
+                })?;
+            }
             changes.extend(self.agent.documents.all_forgotten()?);
             rows.each_number(tables::LOG, 0, |key, _: Value| {
                 changes.push(rows.remove(tables::LOG, key));

@@ -2,6 +2,7 @@
 
 use data_encoding::BASE64;
 
+use crate::alf::schema::is_uuid;
 use crate::json::Value;
 
 /// How names of members end that hold secrets, without what is between words.
@@ -26,6 +27,10 @@ const SECRET_NAMES: [&str; 19] = [
     "credential",
     "cookie",
 ];
+/// Those of which there are numbers, as in `max_tokens`: a number tells none of them.
+const COUNTED: [&str; 3] = ["token", "cookie", "credential"];
+/// What is named by an id of ALF, which tells nothing of it.
+const NAMED_BY_ID: &str = "credential";
 /// What such a name may have behind it.
 const BEHIND: [&str; 4] = ["value", "text", "plain", "s"];
 /// The member of the standard whose name ends like theirs.
@@ -67,8 +72,12 @@ pub(in super::super) fn plain_part(credential: &Value) -> Option<String> {
 fn secret_member(value: &Value) -> Option<String> {
     match value {
         Value::Object(members) => members.iter().find_map(|(name, value)| {
-            let speaks = name != CIPHERTEXT && is_secret_name(name) && holds(value);
-            if speaks { Some(name.clone()) } else { secret_member(value) }
+            let secret = secret_of(name).filter(|_| name != CIPHERTEXT);
+            if secret.is_some_and(|secret| holds(value, secret)) {
+                Some(name.clone())
+            } else {
+                secret_member(value)
+            }
         }),
         Value::Array(items) => items.iter().find_map(secret_member),
         _ => None,
@@ -77,20 +86,26 @@ fn secret_member(value: &Value) -> Option<String> {
 
 /// Returns `true` for the name of a member that speaks of a secret.
 pub(crate) fn is_secret_name(name: &str) -> bool {
-    let name: String = name.chars().filter(|char| char.is_alphanumeric()).collect();
-    let name = name.to_lowercase();
-    let ends = |name: &str| SECRET_NAMES.iter().any(|secret| name.ends_with(secret));
-    ends(&name) || BEHIND.iter().any(|behind| name.strip_suffix(behind).is_some_and(ends))
+    secret_of(name).is_some()
 }
 
-/// Returns `true` for a value that may be a secret, or may have one in it.
-fn holds(value: &Value) -> bool {
+/// The secret that the name of a member speaks of.
+fn secret_of(name: &str) -> Option<&'static str> {
+    let name: String = name.chars().filter(|char| char.is_alphanumeric()).collect();
+    let name = name.to_lowercase();
+    let ends = |name: &str| SECRET_NAMES.iter().find(|secret| name.ends_with(**secret)).copied();
+    let behind = || BEHIND.iter().find_map(|behind| name.strip_suffix(behind).and_then(ends));
+    ends(&name).or_else(behind)
+}
+
+/// Returns `true` for a value that may be such a secret, or may have one in it.
+fn holds(value: &Value, secret: &str) -> bool {
     match value {
         Value::Null | Value::Bool(_) => false,
-        Value::Number(_) => true,
-        Value::String(text) => !text.is_empty(),
-        Value::Array(items) => items.iter().any(holds),
-        Value::Object(members) => members.values().any(holds),
+        Value::Number(_) => !COUNTED.contains(&secret),
+        Value::String(text) => !(text.is_empty() || (secret == NAMED_BY_ID && is_uuid(text))),
+        Value::Array(items) => items.iter().any(|item| holds(item, secret)),
+        Value::Object(members) => members.values().any(|value| holds(value, secret)),
     }
 }
 
@@ -105,7 +120,32 @@ fn is_readable(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn counts_and_ids_are_no_secrets() {
+        let uuid = "019470a0-0000-7000-8000-000000000001";
+        for (credential, is_plain) in [
+            (json!({"max_tokens": 4096, "limits": {"tokens": [1, 2.5]}, "cookies": 3}), false),
+            (
+                json!({"parent_credential": uuid, "x": {"credentials": [uuid.to_uppercase()]}}),
+                false,
+            ),
+            (json!({"max_tokens": "4096"}), true),
+            (json!({"tokens": ["abc"]}), true),
+            // Some keys look like ids, and some passwords like numbers.
+            (json!({"token": uuid}), true),
+            (json!({"api_key": uuid}), true),
+            (json!({"passcode": 4096}), true),
+            (json!({"password": 12_345_678}), true),
+            (json!({"parent_credential": "hunter2"}), true),
+            (json!({"parent_credential": {"id": uuid, "value": "hunter2"}}), true),
+        ] {
+            assert_eq!(plain_part(&credential).is_some(), is_plain, "{credential}");
+        }
+    }
 
     #[test]
     fn names_of_secrets_are_known_however_they_are_written() {
@@ -124,12 +164,12 @@ mod tests {
             "SSHKey",
             "secretText",
         ] {
-            assert!(is_secret_name(name), "{name}");
+            assert!(secret_of(name).is_some(), "{name}");
         }
         for name in
             ["x", "token_type", "has_password_hint", "key_id", "label", "tags", "nonce", "kdf"]
         {
-            assert!(!is_secret_name(name), "{name}");
+            assert!(secret_of(name).is_none(), "{name}");
         }
     }
 }

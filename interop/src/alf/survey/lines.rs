@@ -8,6 +8,7 @@ use super::links::Link;
 use super::{Survey, is_whole};
 use crate::alf::bundle::{Bundle, Kind, Partition};
 use crate::alf::issue::{Issues, Place, Severity};
+use crate::alf::native::carries_consent;
 use crate::alf::record::{key_of, uuid_text};
 use crate::alf::schema;
 use crate::error::{Error, Result};
@@ -240,6 +241,9 @@ impl Survey {
         let links = links.chain(value.get("supersedes").map(|id| (id, "supersedes")));
         let line = (place, at.number());
         self.links.extend(links.filter_map(|(id, name)| Link::of_line(id, line, name)));
+        if carries_consent(value) {
+            self.consents.insert(line);
+        }
         let Some((number, created_ms)) = key_of(value) else { return };
         self.ids.push(number);
         let day = crate::kept::date_text(grainstore::EpochMs::new(created_ms));

@@ -42,6 +42,8 @@ pub(super) struct Survey {
     pub(super) bad_lines: BTreeSet<(usize, u64)>,
     /// The first of them, for an import that takes all or nothing.
     pub(super) first_bad_line: Option<Error>,
+    /// Lines of records that carry a consent: they are taken first.
+    pub(super) consents: BTreeSet<(usize, u64)>,
     /// Lines of each partition, bad ones too.
     pub(super) lines: Vec<u64>,
     /// Ids of the records, in order once all are read.

@@ -24,10 +24,13 @@ impl Documents<'_> {
     /// Those of [`Session::try_supersede`](grainstore::Session::try_supersede).
     pub(crate) fn refusal(&self, document: &Document) -> Result<Option<RefusedReplacement>> {
         let layer = document.layer;
-        let Some((head, true)) = self.newest(layer, document.item.as_deref())? else {
+        let newest = self.newest(layer, document.item.as_deref())?;
+        // Beside one that has no place to give, the next one stands.
+        let Some(head) = newest.filter(|newest| newest.is_current && newest.is_open) else {
             return Ok(None);
         };
-        let new = self.grain_of(document, Some(&head))?;
+        let head = head.address;
+        let new = self.grain_of(document, Some((&head, true)))?;
         let refusal = self.session.try_supersede(&head, new.offer(), None)?.refusal;
         Ok(refusal.map(|refusal| RefusedReplacement { layer, head, new, refusal }))
     }

@@ -1,7 +1,7 @@
 //! The versions of a document: which is the newest, which can be read, which came before, which were erased.
 
 use grainstore::format::Value;
-use grainstore::{ContentAddress, ErrorKind, Owner, RowChange};
+use grainstore::{ContentAddress, ErrorKind, Owner, RowChange, VerificationStatus};
 
 use super::{Documents, HEADS, Head, KeptDocument, key_of};
 use crate::error::{Error, Result};
@@ -15,10 +15,20 @@ const CORRUPT: &str = "ERR_CORRUPT";
 /// Most versions that are walked from a row to the newest.
 const MAX_STEPS: usize = 100_000;
 
+/// The last version of a document that is there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tip {
+    pub(super) address: ContentAddress,
+    /// True unless it was taken back.
+    pub(super) is_current: bool,
+    /// False if a grain stood in its place that was erased, or is not shown: what comes next stands beside that.
+    pub(super) is_open: bool,
+}
+
 /// Where a document is.
 pub(super) struct Found {
     /// The newest version, which may be taken back, or may lack what lies beside it.
-    pub(super) newest: ContentAddress,
+    pub(super) newest: Tip,
     /// The newest version that can be read; `None` for a document that was taken back.
     pub(super) kept: Option<KeptDocument>,
 }
@@ -52,8 +62,7 @@ impl Documents<'_> {
         let Some(past) = Past::read(&self.rows, PAST, key)? else { return Ok(None) };
         match past.standing(self.session)? {
             Standing::Left(address) => {
-                let (newest, _) = self.newest_after(address)?;
-                Ok(Some(Found { newest, kept: None }))
+                Ok(Some(Found { newest: self.newest_after(address)?, kept: None }))
             }
             Standing::New | Standing::Erased => Ok(None),
         }
@@ -122,11 +131,11 @@ impl Documents<'_> {
         is_good: impl Fn(&json::Value) -> bool,
     ) -> Result<Option<Found>> {
         let Some(noted) = self.noted(layer, item)? else { return Ok(None) };
-        let (newest, is_current) = self.newest_after(noted)?;
-        if !is_current {
+        let newest = self.tip(&key_of(layer, item), noted)?;
+        if !newest.is_current {
             return Ok(Some(Found { newest, kept: None }));
         }
-        let mut address = newest;
+        let mut address = newest.address;
         loop {
             match self.version(address) {
                 Ok(kept) if is_good(&kept.value) => {
@@ -175,26 +184,49 @@ impl Documents<'_> {
         Ok(head.map(|head| head.address.parse()).transpose()?)
     }
 
-    /// Returns the newest version of a document, and whether it is current.
-    pub(super) fn newest(
-        &self,
-        layer: &str,
-        item: Option<&str>,
-    ) -> Result<Option<(ContentAddress, bool)>> {
+    /// Returns the newest version of a document.
+    pub(super) fn newest(&self, layer: &str, item: Option<&str>) -> Result<Option<Tip>> {
         let noted = self.noted(layer, item)?;
-        noted.map(|noted| self.newest_after(noted)).transpose()
+        noted.map(|noted| self.tip(&key_of(layer, item), noted)).transpose()
     }
 
-    /// Returns the newest version after one, and whether it is current.
-    pub(super) fn newest_after(&self, noted: ContentAddress) -> Result<(ContentAddress, bool)> {
+    /// Returns the newest version after one that a row leads to: where that has no place to give, also one that an interrupted
+    /// write has left beside it.
+    fn tip(&self, key: &str, noted: ContentAddress) -> Result<Tip> {
+        let newest = self.newest_after(noted)?;
+        if newest.is_open {
+            return Ok(newest);
+        }
+        match self.left(key) {
+            Ok(left) => Ok(left.map_or(newest, |left| left.newest)),
+            Err(error) if is_gone(error.kind()) => Ok(newest),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the newest version after one. Agents may have written versions too: one that was erased since, or that a
+    /// consent or a rule hides, does not count.
+    pub(super) fn newest_after(&self, noted: ContentAddress) -> Result<Tip> {
         let mut address = noted;
+        let mut state = self.session.inspect(&address)?.state;
         for _ in 0..MAX_STEPS {
-            let state = self.session.inspect(&address)?.state;
-            match state.superseded_by {
-                Some(newer) => address = newer,
-                None => return Ok((address, state.is_current())),
+            let is_current = state.verification_status != VerificationStatus::Retracted;
+            let Some(newer) = state.superseded_by else {
+                return Ok(Tip { address, is_current, is_open: true });
+            };
+            match self.session.inspect(&newer) {
+                Ok(stored) => (address, state) = (newer, stored.state),
+                Err(error) if is_gone(error.kind()) => {
+                    return Ok(Tip { address, is_current, is_open: false });
+                }
+                Err(error) => return Err(error.into()),
             }
         }
         Err(Error::corrupt("the versions of a document have no end"))
     }
+}
+
+/// Returns `true` for a version that was erased, or that a consent or a rule hides.
+fn is_gone(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Erased | ErrorKind::Withdrawn | ErrorKind::Policy)
 }

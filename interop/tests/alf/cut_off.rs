@@ -239,3 +239,43 @@ fn the_record_of_a_purge_of_a_file_is_not_lost_behind_its_last_step() {
         std::fs::remove_file(&audit).unwrap();
     }
 }
+
+#[test]
+fn a_purge_that_was_cut_off_leaves_the_other_lines_of_a_sealed_partition_as_they_are() {
+    let watched = Watched::new();
+    // The bytes are not those that would be written here.
+    let lines = (1..4).map(|number| {
+        let text = record(number, "2026-01-02T00:00:00Z").to_string();
+        text.replace(",\"", ", \"") + "\n"
+    });
+    let lines: Vec<String> = lines.collect();
+    let manifest = json!({
+        "alf_version": "1.0.0", "created_at": "2026-08-01T00:00:00Z",
+        "agent": {"id": AGENT, "name": "Ada", "source_runtime": "openclaw"},
+        "sync": {"last_sequence": 7},
+        "layers": {"memory": {"record_count": 3, "index_file": "memory/index.json", "partitions": [
+            {"file": "memory/partitions/2026-Q1.jsonl", "from": "2026-01-01", "to": "2026-03-31",
+             "record_count": 3, "sealed": true}]}},
+    });
+    let path = watched.dir.path().join("a.alf");
+    let mut writer = ArchiveWriter::create(&path).unwrap();
+    writer.add("manifest.json", manifest.to_string().as_bytes()).unwrap();
+    writer.add("memory/partitions/2026-Q1.jsonl", lines.concat().as_bytes()).unwrap();
+    writer.finish().unwrap();
+    import(&watched.session, &path);
+    let asked = PurgeOptions::new(PurgeReason::GdprArticle17, PERSON);
+    let scope = PurgeScope::Records(vec![id(2)]);
+    let purge = |session: &Session| {
+        alf::purge(session, &scope, &asked, &Monitor::default()).unwrap();
+    };
+    let left = format!("{}{}", lines[0], lines[2]);
+    let copies = watched.camera.during(|| purge(&watched.session));
+    assert!(copies.len() > 4);
+    for copy in copies {
+        let session = reopened(&copy);
+        purge(&session);
+        let out = export(&session, &watched.dir.path().join("out.alf"));
+        let kept = &out.partitions["memory/partitions/2026-Q1.jsonl"];
+        assert_eq!(String::from_utf8_lossy(kept), left, "{copy:?}");
+    }
+}

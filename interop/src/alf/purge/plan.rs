@@ -24,7 +24,7 @@ pub(super) const BATCH: usize = 1_000;
 /// What changes beside the records.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// Labels of partitions that are kept, and have lines of theirs.
+    /// Labels of partitions that are kept, and have lines of theirs, or had.
     pub(super) sealed: Vec<String>,
     /// Files that go.
     pub(super) files: BTreeSet<String>,
@@ -37,9 +37,13 @@ impl StorePurge<'_, '_> {
     pub(super) fn plan(&self, targets: &Targets, sought: &Sought) -> Result<Plan> {
         let mut plan = Plan::default();
         let sealed = self.agent.sealed()?;
+        let has_begun = self.begun.before()?.is_some();
         for (label, entry) in sealed.list() {
             let goes = |id: &str| targets.records.contains_key(id);
-            if without_lines(sealed.reader(entry)?, goes)?.removed > 0 {
+            // The same purge may have crashed between the bytes and the row that tells of them.
+            if without_lines(sealed.reader(entry)?, goes)?.removed > 0
+                || (has_begun && self.is_behind(label, &entry.sha256)?)
+            {
                 plan.sealed.push(label.clone());
             }
         }
@@ -54,6 +58,12 @@ impl StorePurge<'_, '_> {
             self.detached(&mut plan)?;
         }
         Ok(plan)
+    }
+
+    /// Returns `true` if the row of a partition tells of other bytes than those that are kept.
+    fn is_behind(&self, label: &str, sha256: &str) -> Result<bool> {
+        let row = self.agent.rows.get::<SealedRow>(tables::SEALED, label)?;
+        Ok(row.is_some_and(|row| row.file != sha256))
     }
 
     /// The files of attachments that records which go name, and no others.

@@ -102,7 +102,7 @@ pub(super) struct StorePurge<'a, 's> {
     pub(super) options: &'a PurgeOptions,
     pub(super) reason: String,
     pub(super) monitor: &'a Monitor<'a>,
-    begun: Begun<'s>,
+    pub(super) begun: Begun<'s>,
 }
 
 impl StorePurge<'_, '_> {

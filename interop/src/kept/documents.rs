@@ -6,19 +6,18 @@
 //! the row is behind, and what lies beside the newest version may be missing: then the version before it is read, until
 //! the same is written again.
 
+mod replacing;
+mod trial;
 mod versions;
 
-mod trial;
-
 use grainstore::format::{Map, Sensitivity, Value};
-use grainstore::{
-    ContentAddress, EpochMs, EraseOptions, ErrorKind, SameFact, Session, VerificationStatus,
-};
+use grainstore::{ContentAddress, EpochMs, EraseOptions, ErrorKind, Session, VerificationStatus};
 use serde::{Deserialize, Serialize};
 
 use super::{NewGrain, Profile, Rows, digest_of};
 use crate::error::Result;
 use crate::json;
+use replacing::{Former, Replacing};
 use versions::{Found, Tip, Version};
 
 pub(crate) use trial::RefusedReplacement;
@@ -74,27 +73,6 @@ pub(crate) enum Written {
 struct Head {
     #[serde(rename = "a")]
     address: String,
-}
-
-/// The version before one, and whether its place is taken.
-type Former<'a> = (&'a ContentAddress, bool);
-
-/// Where a version comes.
-#[derive(Debug, Clone, Copy)]
-enum Place {
-    /// Where it is already.
-    Taken,
-    /// In the place of another.
-    Of(ContentAddress),
-    /// Beside the place of one before it, in which a grain stood that is gone.
-    Beside,
-}
-
-/// A version that is to come after another.
-struct Replacing {
-    place: Place,
-    new: NewGrain,
-    version: Version,
 }
 
 impl<'s> Documents<'s> {
@@ -212,25 +190,6 @@ impl<'s> Documents<'s> {
         self.rows.write(rows.collect::<Result<_>>()?)
     }
 
-    /// The version of a document that comes after what is there. One that was interrupted is completed.
-    fn replacing(&self, found: &Found, document: &Document, version: Version) -> Result<Replacing> {
-        if let Some(kept) = &found.kept
-            && kept.address != found.newest.address
-        {
-            let new = self.grain_of(document, Some((&kept.address, true)))?;
-            if new.address() == found.newest.address {
-                return Ok(Replacing { place: Place::Taken, new, version });
-            }
-        }
-        let Tip { address, is_open, .. } = found.newest;
-        if is_open {
-            let new = self.new_grain_of(document, Some((&address, true)))?;
-            return Ok(Replacing { place: Place::Of(address), new, version });
-        }
-        let new = self.new_grain_of(document, Some((&address, false)))?;
-        Ok(Replacing { place: Place::Beside, new, version })
-    }
-
     /// Stores first versions. Bytes that the store has, and that are not current, are no first version.
     fn put_created(
         &self,
@@ -255,21 +214,6 @@ impl<'s> Documents<'s> {
             first.push((new, version));
         }
         Ok(first)
-    }
-
-    fn supersede(&self, replacing: &[Replacing]) -> Result<()> {
-        let (mut superseding, mut beside) = (Vec::new(), Vec::new());
-        for Replacing { place, new, .. } in replacing {
-            match place {
-                Place::Taken => {}
-                Place::Of(old) => {
-                    superseding.push(self.session.submit_supersede(old, new.offer(), None));
-                }
-                Place::Beside => beside.push(self.session.submit(new.offer(), SameFact::Add)),
-            }
-        }
-        superseding.into_iter().try_for_each(|pending| pending.wait().map(drop))?;
-        Ok(beside.into_iter().try_for_each(|pending| pending.wait().map(drop))?)
     }
 
     /// Takes a document back: its versions stay, and none is current. Returns `true` if there was one.

@@ -29,6 +29,9 @@ struct Begun {
     /// The record that it is a change of, with its row.
     #[serde(rename = "o")]
     changed: Option<(String, RecordRow)>,
+    /// True if that row says so also where another record has the place.
+    #[serde(rename = "s")]
+    changes_sealed: bool,
     /// True if its grain is taken back.
     #[serde(rename = "x")]
     is_over: bool,
@@ -40,8 +43,9 @@ pub(super) fn begin(agent: &Agent<'_>, one: &Waiting) -> Result<Option<RowChange
         return Ok(None);
     }
     let row = RecordRow::new(&one.grain.address(), &one.record, one.grain_type);
-    let is_over = one.is_over();
-    let begun = Begun { change: one.change, row, changed: one.changed.clone(), is_over };
+    let (is_over, changes_sealed) = (one.is_over(), one.changes_sealed);
+    let changed = one.changed.clone();
+    let begun = Begun { change: one.change, row, changed, changes_sealed, is_over };
     Ok(Some(agent.rows.put(tables::BEGUN, one.record.id.as_str(), &begun, Owner::Store)?))
 }
 
@@ -109,7 +113,8 @@ fn completed(
     let row = RecordRow { address: left.to_string(), ..begun.row.clone() };
     let mut changes = vec![agent.row_change(id, &row)?];
     if let Some((of, row)) = &begun.changed
-        && agent.session.exists(&row.address.parse()?)?
+        && let Ok(stored) = agent.session.inspect(&row.address.parse()?)
+        && (begun.changes_sealed || stored.state.superseded_by == Some(left))
     {
         changes.push(agent.row_change(of, row)?);
     }

@@ -27,12 +27,14 @@ const SECRET_NAMES: [&str; 19] = [
     "credential",
     "cookie",
 ];
-/// Those of which there are numbers, as in `max_tokens`: a number tells none of them.
+/// Those that are counted, as in `max_tokens`: a number of many of them tells none.
 const COUNTED: [&str; 3] = ["token", "cookie", "credential"];
+/// What makes many of one.
+const MANY: &str = "s";
 /// What is named by an id of ALF, which tells nothing of it.
 const NAMED_BY_ID: &str = "credential";
 /// What such a name may have behind it.
-const BEHIND: [&str; 4] = ["value", "text", "plain", "s"];
+const BEHIND: [&str; 4] = ["value", "text", "plain", MANY];
 /// The member of the standard whose name ends like theirs.
 const CIPHERTEXT: &str = "encrypted_payload";
 /// Bytes of a ciphertext that tell it from text that is readable but for a few bytes.
@@ -90,20 +92,33 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
 }
 
 /// The secret that the name of a member speaks of.
-fn secret_of(name: &str) -> Option<&'static str> {
+#[derive(Debug, Clone, Copy)]
+struct Secret {
+    name: &'static str,
+    /// True if it speaks of many.
+    is_many: bool,
+}
+
+fn secret_of(name: &str) -> Option<Secret> {
     let name: String = name.chars().filter(|char| char.is_alphanumeric()).collect();
     let name = name.to_lowercase();
     let ends = |name: &str| SECRET_NAMES.iter().find(|secret| name.ends_with(**secret)).copied();
-    let behind = || BEHIND.iter().find_map(|behind| name.strip_suffix(behind).and_then(ends));
-    ends(&name).or_else(behind)
+    let one = ends(&name).map(|name| Secret { name, is_many: false });
+    let behind = || {
+        BEHIND.iter().find_map(|behind| {
+            let secret = name.strip_suffix(behind).and_then(ends)?;
+            Some(Secret { name: secret, is_many: *behind == MANY })
+        })
+    };
+    one.or_else(behind)
 }
 
 /// Returns `true` for a value that may be such a secret, or may have one in it.
-fn holds(value: &Value, secret: &str) -> bool {
+fn holds(value: &Value, secret: Secret) -> bool {
     match value {
         Value::Null | Value::Bool(_) => false,
-        Value::Number(_) => !COUNTED.contains(&secret),
-        Value::String(text) => !(text.is_empty() || (secret == NAMED_BY_ID && is_uuid(text))),
+        Value::Number(_) => !(secret.is_many && COUNTED.contains(&secret.name)),
+        Value::String(text) => !(text.is_empty() || (secret.name == NAMED_BY_ID && is_uuid(text))),
         Value::Array(items) => items.iter().any(|item| holds(item, secret)),
         Value::Object(members) => members.values().any(|value| holds(value, secret)),
     }
@@ -139,6 +154,7 @@ mod tests {
             (json!({"token": uuid}), true),
             (json!({"api_key": uuid}), true),
             (json!({"passcode": 4096}), true),
+            (json!({"token": 4096}), true),
             (json!({"password": 12_345_678}), true),
             (json!({"parent_credential": "hunter2"}), true),
             (json!({"parent_credential": {"id": uuid, "value": "hunter2"}}), true),

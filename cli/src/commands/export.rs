@@ -127,7 +127,7 @@ impl Export {
 fn write_exported(exported: &ExportReport, context: &mut Context<'_>) -> Result<()> {
     context.output.answer(exported, |output| {
         output.line(&format!("{}, {} bytes", written(exported), exported.bytes))?;
-        refusal_note(exported).map_or(Ok(()), |told| output.line(&told))
+        refusal_note(exported.refused, &exported.rules).map_or(Ok(()), |told| output.line(&told))
     })
 }
 
@@ -191,8 +191,8 @@ pub(super) fn written(exported: &ExportReport) -> String {
 }
 
 /// Returns a note about grains that rules kept back, `None` if there are none.
-pub(super) fn refusal_note(exported: &ExportReport) -> Option<String> {
-    let (refused, rules) = (exported.refused, exported.rules.join(", "));
+pub(super) fn refusal_note(refused: u64, rules: &[String]) -> Option<String> {
+    let rules = rules.join(", ");
     (refused > 0).then(|| format!("{refused} grains were left out, by the rules {rules}"))
 }
 
@@ -221,7 +221,7 @@ fn write_to_stdout(
         return Ok(());
     }
     context.output.note(&format!("{grains} grains, {bytes} bytes"));
-    if let Some(told) = refusal_note(exported) {
+    if let Some(told) = refusal_note(exported.refused, &exported.rules) {
         context.output.note(&told);
     }
     Ok(())

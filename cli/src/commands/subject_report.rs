@@ -68,7 +68,7 @@ impl SubjectReport {
         }
         context.output.answer(&exported, |output| {
             output.line(&written(&exported))?;
-            let Some(told) = refusal_note(&exported) else { return Ok(()) };
+            let Some(told) = refusal_note(exported.refused, &exported.rules) else { return Ok(()) };
             output.line(&told)?;
             output.line(
                 "where the person asked for it themself, all of it is theirs: --access-request",

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::key::{KeyOptions, SentWallet, SignerOptions};
 use super::{check_target, write};
+use crate::commands::export::refusal_note;
 use crate::commands::followed::{followed, followed_call};
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
@@ -215,6 +216,8 @@ struct ShownExport {
 #[derive(Deserialize)]
 struct Exported {
     exported: u64,
+    refused: u64,
+    rules: Vec<String>,
 }
 
 fn tell(report: &ShownExport, output: &mut Output<'_>) -> Result<()> {
@@ -230,8 +233,11 @@ fn tell(report: &ShownExport, output: &mut Output<'_>) -> Result<()> {
     if redacted + removed > 0 {
         output.line(&format!("{redacted} items redacted, {removed} taken out"))?;
     }
-    if let Some(Exported { exported }) = &report.grains {
+    if let Some(Exported { exported, refused, rules }) = &report.grains {
         output.line(&format!("{exported} grains in the long-term memory"))?;
+        if let Some(note) = refusal_note(*refused, rules) {
+            output.note(&note);
+        }
     }
     for missing in &report.missing_consents {
         output.line(&format!("  recommended and missing: the consent of {missing}"))?;

@@ -6,7 +6,9 @@ use std::marker::PhantomData;
 use grainstore::ContentAddress;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
 use crate::error::{Code, Error, Result};
@@ -179,19 +181,19 @@ impl fmt::Debug for SecretBytes {
 
 /// The pairs of an object, in order, with duplicate names.
 #[derive(Debug, Default)]
-pub(crate) struct Pairs(pub(crate) Vec<(String, Value)>);
+pub(crate) struct Pairs<T = Value>(pub(crate) Vec<(String, T)>);
 
-impl<'de> Deserialize<'de> for Pairs {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        struct All;
-        impl<'de> Visitor<'de> for All {
-            type Value = Pairs;
+        struct InOrder<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for InOrder<T> {
+            type Value = Pairs<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<T>, A::Error> {
                 let mut pairs = Vec::new();
                 while let Some(pair) = map.next_entry()? {
                     pairs.push(pair);
@@ -199,8 +201,21 @@ impl<'de> Deserialize<'de> for Pairs {
                 Ok(Pairs(pairs))
             }
         }
-        source.deserialize_map(All)
+        source.deserialize_map(InOrder(PhantomData))
     }
+}
+
+impl<T: Serialize> Serialize for Pairs<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(name, member)| (name, member)))
+    }
+}
+
+/// Reads a member that is present, even if it is null.
+pub(crate) fn present<'de, D: Deserializer<'de>>(
+    source: D,
+) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(source).map(Some)
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// More and larger stores: `GRAINSTORE_SWEEP=full`.
 fn is_full() -> bool {
-    std::env::var("GRAINSTORE_SWEEP").is_ok_and(|sweep| sweep == "full")
+    option_env!("GRAINSTORE_SWEEP") == Some("full")
 }
 
 /// Stores that are tried.

@@ -26,7 +26,6 @@ use bytes::{UnreadableQuery, refused};
 use fault::Fault;
 use methods::answer;
 pub(crate) use methods::{is_of_store, run};
-pub(crate) use request::present;
 use request::{Rejected, Rejection, Request, parse};
 
 /// Bytes of the request buffer that are kept for the next request.

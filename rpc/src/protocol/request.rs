@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::bytes::{self, UnreadableQuery};
 use super::fault::Fault;
-use crate::json::Object;
+use crate::json::{Object, present};
 
 /// Most bytes of an id, which is echoed in the bounded response.
 const MAX_ID_BYTES: usize = 1024;
@@ -108,11 +108,4 @@ fn is_usable(id: &RawValue) -> bool {
 fn usable_id(id: &[u8]) -> Option<&RawValue> {
     let id: &RawValue = serde_json::from_slice(id).ok()?;
     is_usable(id).then_some(id)
-}
-
-/// Reads a member that is present, even if it is null.
-pub(crate) fn present<'de, D: serde::Deserializer<'de>>(
-    source: D,
-) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(source).map(Some)
 }

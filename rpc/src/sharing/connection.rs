@@ -12,8 +12,8 @@ use super::greeting::{First, Reply};
 use super::joining::{Joining, Reached, SIGN_OF_LIFE, hear, is_timeout, reach};
 use super::socket::connect;
 use crate::error::{Error, Result};
+use crate::json::present;
 use crate::lines::{Line, read_line};
-use crate::protocol::present;
 
 /// Most bytes of a line of an answer.
 const MAX_LINE_BYTES: usize = 64 << 20;

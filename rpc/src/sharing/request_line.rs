@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::{Code, Error, Result};
+use crate::json::Pairs;
 
 /// Most bytes of a request.
 const MAX_BYTES: usize = crate::lines::MAX_REQUEST_BYTES;
@@ -71,7 +71,8 @@ impl Call<'_> {
             return Ok(None);
         }
         // The owner refuses what is no object, what are no names, and what is there twice.
-        let Ok(Members(mut members)) = serde_json::from_str(params.get()) else { return Ok(None) };
+        let members = serde_json::from_str::<Pairs<Box<RawValue>>>(params.get());
+        let Ok(Pairs(mut members)) = members else { return Ok(None) };
         for (name, member) in &mut members {
             if !FILES.contains(&name.as_str()) {
                 continue;
@@ -83,43 +84,7 @@ impl Call<'_> {
             })?;
             *member = serde_json::value::to_raw_value(&whole)?;
         }
-        one_line(&serde_json::to_string(&Members(members))?).map(Some)
-    }
-}
-
-/// The members of an object as they come, also those that come twice.
-struct Members(Vec<(String, Box<RawValue>)>);
-
-impl<'de> Deserialize<'de> for Members {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> std::result::Result<Self, D::Error> {
-        struct Read;
-
-        impl<'de> Visitor<'de> for Read {
-            type Value = Members;
-
-            fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                to.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(
-                self,
-                mut map: A,
-            ) -> std::result::Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-
-        source.deserialize_map(Read)
-    }
-}
-
-impl Serialize for Members {
-    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        to.collect_map(self.0.iter().map(|(name, member)| (name, member)))
+        one_line(&serde_json::to_string(&Pairs(members))?).map(Some)
     }
 }
 

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use grainstore::{EpochMs, MasterKey, OpenOptions, Passphrase, SessionOptions};
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::embedder::Maker;
-use crate::arguments::{MAX_NAMES, Nothing, PresetName};
+use crate::arguments::{MAX_NAMES, Nothing, PresetName, read};
 use crate::dids::DidSources;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
@@ -86,22 +87,9 @@ impl Form for Domain {
     const FORM: &'static str = "an object {domain, observer_types: [name ...], searched?}";
 }
 
-pub(crate) fn open(mut given: Open, host: &mut Host) -> Result<Value> {
-    if given.path.is_empty() {
-        return Err(Error::arguments("path must not be empty"));
-    }
+pub(crate) fn open(given: Open, host: &mut Host) -> Result<Value> {
     check_connection(host)?;
-    let session = given.session.take().map(|Formed(scope)| scope.options()).transpose()?;
-    let path = std::mem::take(&mut given.path);
-    let sources = given.did_sources()?;
-    let settings = sources.settings();
-    let (exclusive, resolver) = (given.exclusive, sources.resolver()?);
-    let options = ClientOptions {
-        exclusive,
-        settings,
-        resolver,
-        ..ClientOptions::new(given.options()?, session.unwrap_or_default())
-    };
+    let (path, options) = given.client_options()?;
     let store = host.open(&path, options)?;
     Ok(match store.owner() {
         None => match store.unshared() {
@@ -110,6 +98,25 @@ pub(crate) fn open(mut given: Open, host: &mut Host) -> Result<Value> {
         },
         Some(owner) => json!({ "created": false, "owner_pid": owner }),
     })
+}
+
+impl ClientOptions {
+    /// The path and the options that the parameters of the method `open` (docs/rpc.md) say, for hosts in other languages.
+    ///
+    /// ```
+    /// use grainstore_rpc::ClientOptions;
+    ///
+    /// let params = serde_json::value::RawValue::from_string(r#"{"path": "a", "exclusive": true}"#.into())?;
+    /// let (path, options) = ClientOptions::from_params(&params)?;
+    /// assert!(path == "a" && options.exclusive);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Of wrong usage, for parameters that are unknown, missing or of the wrong type; those of [`OpenOptions`].
+    pub fn from_params(params: &RawValue) -> Result<(String, Self)> {
+        read::<Open>(Some(params))?.client_options()
+    }
 }
 
 /// Refuses to change the store or the session of a process that has joined.
@@ -133,6 +140,24 @@ impl Form for Resolver {
 }
 
 impl Open {
+    fn client_options(mut self) -> Result<(String, ClientOptions)> {
+        if self.path.is_empty() {
+            return Err(Error::arguments("path must not be empty"));
+        }
+        let session = self.session.take().map(|Formed(scope)| scope.options()).transpose()?;
+        let path = std::mem::take(&mut self.path);
+        let sources = self.did_sources()?;
+        let settings = sources.settings();
+        let (exclusive, resolver) = (self.exclusive, sources.resolver()?);
+        let options = ClientOptions {
+            exclusive,
+            settings,
+            resolver,
+            ..ClientOptions::new(self.options()?, session.unwrap_or_default())
+        };
+        Ok((path, options))
+    }
+
     /// Takes where keys of DIDs come from.
     fn did_sources(&mut self) -> Result<DidSources> {
         let documents = self.did_documents.take();

@@ -1,0 +1,121 @@
+"""Grainstore: an embedded, content-addressed store for AI-agent memory (OMS 1.3).
+
+>>> import grainstore
+>>> with grainstore.open(tmp_path) as store:
+...     tea = store.put(grainstore.Belief("alice", "prefers", "tea", confidence=0.9))
+...     coffee = grainstore.Belief("alice", "prefers", "coffee", confidence=0.8)
+...     _ = store.supersede(tea, coffee, reason="she said so")
+...     print(store.assemble("what does alice drink", about="alice", budget=100).text)
+<context intent="what does alice drink">
+<BLANKLINE>
+  <belief subject="alice" confidence="0.8">prefers coffee</belief>
+<BLANKLINE>
+</context>
+"""
+
+from ._answers import Answer, Context, Found, Page, Put, State, Stored, Version
+from ._embedder import Embedder
+from ._errors import (
+    AccessError,
+    ArgumentError,
+    BusyError,
+    CalError,
+    CancelledError,
+    ConflictError,
+    CursorError,
+    DeadlineError,
+    DimensionError,
+    DisabledError,
+    EmbedderError,
+    ErasedError,
+    GrainstoreError,
+    InDoubtError,
+    IntegrityError,
+    InvalidationDeniedError,
+    InvalidGrainError,
+    KeyRequiredError,
+    LimitError,
+    NotFoundError,
+    PolicyError,
+    ReadOnlyError,
+    SignatureError,
+    StoreIOError,
+    StoreVersionError,
+    SupersedeRequiredError,
+    TokenError,
+    TooLargeError,
+    WithdrawnError,
+)
+from ._grains import (
+    Action,
+    Belief,
+    Consensus,
+    Consent,
+    Event,
+    Goal,
+    Grain,
+    Observation,
+    Reasoning,
+    StateGrain,
+    Workflow,
+)
+from ._native import version as _version
+from ._store import AsyncStore, Store, aopen, open
+
+__version__ = _version()
+
+__all__ = [
+    "AccessError",
+    "Action",
+    "Answer",
+    "ArgumentError",
+    "AsyncStore",
+    "Belief",
+    "BusyError",
+    "CalError",
+    "CancelledError",
+    "ConflictError",
+    "Consensus",
+    "Consent",
+    "Context",
+    "CursorError",
+    "DeadlineError",
+    "DimensionError",
+    "DisabledError",
+    "Embedder",
+    "EmbedderError",
+    "ErasedError",
+    "Event",
+    "Found",
+    "Goal",
+    "Grain",
+    "GrainstoreError",
+    "InDoubtError",
+    "IntegrityError",
+    "InvalidGrainError",
+    "InvalidationDeniedError",
+    "KeyRequiredError",
+    "LimitError",
+    "NotFoundError",
+    "Observation",
+    "Page",
+    "PolicyError",
+    "Put",
+    "ReadOnlyError",
+    "Reasoning",
+    "SignatureError",
+    "State",
+    "StateGrain",
+    "Store",
+    "StoreIOError",
+    "StoreVersionError",
+    "Stored",
+    "SupersedeRequiredError",
+    "TokenError",
+    "TooLargeError",
+    "Version",
+    "WithdrawnError",
+    "Workflow",
+    "aopen",
+    "open",
+]

@@ -1,0 +1,117 @@
+"""A function that makes vectors of texts, with a deadline."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+#: What :class:`Embedder` takes: texts in, vectors out, one for each.
+EmbedFunction = Callable[[list[str]], Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Embedder:
+    """A function that makes vectors of texts: it gets a list of texts, and returns as many vectors.
+
+    ``model`` is its name, which tells its vectors from those of others; ``dimension`` the length of each; ``metric``
+    ``"cosine"``, ``"dot"`` or ``"l2"``. It runs on a thread of its own, one call at a time; one that takes longer than
+    ``timeout`` seconds is given up: the texts get their vectors later.
+    """
+
+    function: EmbedFunction
+    model: str
+    dimension: int
+    metric: str = "cosine"
+    timeout: float = 30.0
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeError("an embedder is a function from texts to vectors")
+        if not self.dimension >= 1:
+            raise ValueError("the dimension of an embedder is the length of its vectors")
+
+
+class _Call:
+    """Texts on their way to an embedder, and what became of them."""
+
+    __slots__ = ("done", "error", "result", "texts")
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+        self.done = threading.Event()
+        self.result: list[list[float]] = []
+        self.error: BaseException | None = None
+
+    def end(self, error: BaseException | None) -> None:
+        self.error = error
+        self.done.set()
+
+
+class Bounded:
+    """Runs an embedder on a thread that does not keep the interpreter from ending, and waits for it so long only."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._waiting: set[_Call] = set()
+        self._late: _Call | None = None
+        self._stopped = False
+
+    def native(self) -> tuple[Any, str, int, str]:
+        """The embedder as the native half takes it."""
+        embedder = self._embedder
+        return (self, embedder.model, embedder.dimension, embedder.metric)
+
+    def stop(self) -> None:
+        """Lets nobody wait any longer: the store closes."""
+        with self._lock:
+            self._stopped = True
+            for call in self._waiting:
+                call.end(_closed())
+            self._calls.put(None)
+
+    def __call__(self, texts: list[str]) -> list[list[float]]:
+        call = _Call(texts)
+        with self._lock:
+            if self._stopped:
+                raise _closed()
+            if self._late is not None and not self._late.done.is_set():
+                raise TimeoutError("the embedder is still at work on an earlier call")
+            self._late = None
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="grainstore-embedder", daemon=True)
+                self._thread.start()
+            self._waiting.add(call)
+            self._calls.put(call)
+        answered = call.done.wait(self._embedder.timeout)
+        with self._lock:
+            self._waiting.discard(call)
+            if not answered:
+                self._late = call
+                raise TimeoutError(f"the embedder did not answer within {self._embedder.timeout} s")
+        if call.error is not None:
+            raise RuntimeError(f"{type(call.error).__name__}: {call.error}")
+        return call.result
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            error: BaseException | None = None
+            try:
+                call.result = [_numbers(vector) for vector in self._embedder.function(call.texts)]
+            except BaseException as raised:
+                error = raised
+            call.end(error)
+
+
+def _closed() -> TimeoutError:
+    return TimeoutError("the store is closed")
+
+
+def _numbers(vector: Any) -> list[float]:
+    listed = getattr(vector, "tolist", None)
+    return [float(number) for number in (vector if listed is None else listed())]

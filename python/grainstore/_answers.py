@@ -19,7 +19,7 @@ class Answer:
         self.raw = raw
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.raw == self.raw  # type: ignore[attr-defined]
+        return type(other) is type(self) and other.raw == self.raw
 
     def __hash__(self) -> int:
         return hash((type(self), str(self.raw)))

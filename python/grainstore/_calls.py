@@ -119,9 +119,8 @@ class Calls:
             given = {"blobs": [_base64(grain) for grain in grains]}
         else:
             given = {"grains": [_as_grain(grain) for grain in grains]}
-        if vectors is not None:
-            given["vectors"] = [_as_vectors(one) or [] for one in vectors]
-        params = {**given, **_given(sensitivity=sensitivity)}
+        lists = None if vectors is None else [_as_vectors(one) or [] for one in vectors]
+        params = {**given, **_given(vectors=lists, sensitivity=sensitivity)}
         return self._do("put_batch", params, _puts, long=True)
 
     def supersede(self, old, grain=None, *, cose=None, reason=None, vectors=None, sensitivity=None):
@@ -130,8 +129,7 @@ class Calls:
         ``old`` is an address, or what was answered of a grain; ``reason`` the justification. Raises
         :class:`InvalidationDeniedError`, and :class:`ConflictError` if something else took the place.
         """
-        params = _as_input(grain, cose)
-        params["old"] = _address(old)
+        params = {"old": _address(old), **_as_input(grain, cose)}
         params.update(_given(justification=reason, vectors=_as_vectors(vectors), sensitivity=sensitivity))
         return self._do("supersede", params, Put)
 
@@ -243,7 +241,7 @@ class Calls:
         total=False,
     ):
         """One page of what a query finds (docs/rpc.md, query), with ``next_cursor``."""
-        params = _query(where, text, vector, expand, sort, include_superseded)
+        params = query_of(where, text, vector, expand, sort, include_superseded)
         params.update(limit=limit, explain=explain, total=total, **_given(cursor=cursor))
         return self._do("query", params, Page, long=True)
 
@@ -472,7 +470,7 @@ def _versions(answer):
     return [Version(version) for version in answer["versions"]]
 
 
-def _query(where, text, vector, expand, sort, include_superseded):
+def query_of(where, text, vector, expand, sort, include_superseded):
     params = _given(where=where, text=text, vector=vector, expand=expand, sort=sort)
     params["include_superseded"] = include_superseded
     return params

@@ -24,17 +24,12 @@ class Grain:
 
     grain_type: ClassVar[str] = ""
 
-    subject: str | None = None
-    relation: str | None = None
-    object: str | dict[str, Any] | None = None
-    confidence: float | None = None
     source_type: str | None = None
     created_at: Time | None = None
     temporal_type: str | None = None
     valid_from: Time | None = None
     valid_to: Time | None = None
     system_valid_from: Time | None = None
-    context: dict[str, Any] | None = None
     importance: float | None = None
     author_did: str | None = None
     namespace: str | None = None
@@ -59,7 +54,6 @@ class Grain:
     role: str | None = None
     timestamp_ms: Time | None = None
     observer_did: str | None = None
-    subject_did: str | None = None
     session_id: str | None = None
     entity_id: str | None = None
     epistemic_status: str | None = None
@@ -106,7 +100,7 @@ class Belief(Grain):
     subject: str = field(kw_only=False)
     relation: str = field(kw_only=False)
     object: str | dict[str, Any] = field(kw_only=False)
-    confidence: float = field()
+    confidence: float
     authorized_namespaces: Sequence[str] | None = None
     authorized_types: Sequence[int] | None = None
     authorized_tools: Sequence[str] | None = None
@@ -114,6 +108,8 @@ class Belief(Grain):
     delegation_expiry: Time | None = None
     context_grains: Sequence[str] | None = None
     return_to: str | None = None
+    context: dict[str, Any] | None = None
+    subject_did: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -129,6 +125,12 @@ class Event(Grain):
     stop_reason: str | None = None
     token_usage: dict[str, Any] | None = None
     parent_message_id: str | None = None
+    subject: str | None = None
+    relation: str | None = None
+    object: str | dict[str, Any] | None = None
+    confidence: float | None = None
+    context: dict[str, Any] | None = None
+    subject_did: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -140,6 +142,11 @@ class StateGrain(Grain):
     context: dict[str, Any] = field(kw_only=False)
     plan: Sequence[str] | None = None
     history: Sequence[dict[str, Any]] | None = None
+    subject: str | None = None
+    relation: str | None = None
+    object: str | dict[str, Any] | None = None
+    confidence: float | None = None
+    subject_did: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -150,6 +157,12 @@ class Workflow(Grain):
 
     steps: Sequence[str] = field(kw_only=False)
     trigger: str = field(kw_only=False)
+    subject: str | None = None
+    relation: str | None = None
+    object: str | dict[str, Any] | None = None
+    confidence: float | None = None
+    context: dict[str, Any] | None = None
+    subject_did: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -181,6 +194,12 @@ class Action(Grain):
     input_schema: dict[str, Any] | None = None
     output_schema: dict[str, Any] | None = None
     strict: bool | None = None
+    subject: str | None = None
+    relation: str | None = None
+    object: str | dict[str, Any] | None = None
+    confidence: float | None = None
+    context: dict[str, Any] | None = None
+    subject_did: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -197,6 +216,12 @@ class Observation(Grain):
     observation_scope: str | None = None
     observer_model: str | None = None
     compression_ratio: float | None = None
+    subject: str | None = None
+    relation: str | None = None
+    object: str | dict[str, Any] | None = None
+    confidence: float | None = None
+    context: dict[str, Any] | None = None
+    subject_did: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -233,6 +258,12 @@ class Goal(Grain):
     delegation_expiry: Time | None = None
     context_grains: Sequence[str] | None = None
     return_to: str | None = None
+    subject: str | None = None
+    relation: str | None = None
+    object: str | dict[str, Any] | None = None
+    confidence: float | None = None
+    context: dict[str, Any] | None = None
+    subject_did: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -251,6 +282,12 @@ class Reasoning(Grain):
     software_environment: dict[str, Any] | None = None
     parameter_set: dict[str, Any] | None = None
     random_seed: int | None = None
+    subject: str | None = None
+    relation: str | None = None
+    object: str | dict[str, Any] | None = None
+    confidence: float | None = None
+    context: dict[str, Any] | None = None
+    subject_did: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -265,6 +302,12 @@ class Consensus(Grain):
     dissent_count: int = field(kw_only=False)
     dissent_grains: Sequence[str] | None = None
     agreed_content: Any | None = None
+    subject: str | None = None
+    relation: str | None = None
+    object: str | dict[str, Any] | None = None
+    confidence: float | None = None
+    context: dict[str, Any] | None = None
+    subject_did: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -281,6 +324,11 @@ class Consent(Grain):
     jurisdiction: str | None = None
     prior_consent: str | None = None
     witness_dids: Sequence[str] | None = None
+    subject: str | None = None
+    relation: str | None = None
+    object: str | dict[str, Any] | None = None
+    confidence: float | None = None
+    context: dict[str, Any] | None = None
 
 
 #: The dataclasses by the names of the types.

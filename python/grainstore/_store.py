@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from . import _native
 from ._answers import Found
-from ._calls import Calls, _query
+from ._calls import Calls, query_of
 from ._embedder import Bounded, Embedder
 from ._errors import StoreIOError
 
@@ -166,7 +166,7 @@ class Store(_Face):
         include_superseded=False,
     ):
         """What a query finds, page by page (docs/rpc.md, query): an iterator of :class:`Found`."""
-        params = _query(where, text, vector, expand, sort, include_superseded)
+        params = query_of(where, text, vector, expand, sort, include_superseded)
         return self._pages(params, limit)
 
     def _pages(self, params, limit):
@@ -233,7 +233,7 @@ class AsyncStore(_Face):
         include_superseded=False,
     ):
         """What a query finds, page by page (docs/rpc.md, query): an iterator of :class:`Found`."""
-        params = _query(where, text, vector, expand, sort, include_superseded)
+        params = query_of(where, text, vector, expand, sort, include_superseded)
         return self._pages(params, limit)
 
     async def _pages(self, params, limit):
@@ -416,7 +416,8 @@ class _Opening:
         return self._store
 
     async def __aexit__(self, kind, error, trace):
-        await self._store.close()
+        if self._store is not None:
+            await self._store.close()
 
 
 def _settings(*, path, key, wait, threads, purposes, namespace, user_id, actor, **settings):

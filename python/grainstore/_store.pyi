@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from typing_extensions import Self
 
+from . import _native
 from ._answers import Context, Found, Page, Put, Stored, Version
 from ._calls import Calls
 from ._embedder import Embedder
@@ -33,7 +34,13 @@ _Sensitivity: TypeAlias = Literal["public", "internal", "pii", "phi"]
 _Format: TypeAlias = Literal["sml", "markdown", "json", "yaml", "text", "triples", "toon"]
 _Direction: TypeAlias = Literal["out", "in", "both"]
 
+class _Shared:
+    def __init__(
+        self, path: str, client: _native.Client, threads: int, embedders: Sequence[Any]
+    ) -> None: ...
+
 class _Face(Calls):
+    def __init__(self, client: _native.Client, shared: _Shared) -> None: ...
     def session(
         self,
         *,
@@ -677,6 +684,7 @@ class AsyncStore(_Face):
     ) -> None: ...
 
 class _Opening(Awaitable[AsyncStore]):
+    def __init__(self, opened: Callable[[], AsyncStore]) -> None: ...
     def __await__(self) -> Generator[Any, Any, AsyncStore]: ...
     async def __aenter__(self) -> AsyncStore: ...
     async def __aexit__(

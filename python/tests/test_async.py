@@ -7,8 +7,9 @@ import inspect
 import threading
 from pathlib import Path
 
-import grainstore
 import pytest
+
+import grainstore
 from grainstore import AsyncStore, Belief, Event, Store
 
 
@@ -40,7 +41,7 @@ def test_it_answers_what_is_awaited(tmp_path: Path) -> None:
         assert store.sync.exists(tea)
         with pytest.raises(grainstore.NotFoundError):
             await store.get("0" * 64)
-        with pytest.raises(ValueError, match="grain.content"):
+        with pytest.raises(ValueError, match=r"grain\.content"):
             await store.put(Event("\ud800"))
 
     run(tmp_path / "store", use)

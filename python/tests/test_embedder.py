@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import grainstore
-import pytest
 from grainstore import Embedder, Event
 
 DRINKS = {"tea": [1.0, 0.0], "coffee": [0.9, 0.1], "cello": [0.0, 1.0]}
@@ -33,7 +35,11 @@ def test_arrays_are_vectors(tmp_path: Path) -> None:
 
 
 def test_one_that_fails_loses_nothing(tmp_path: Path) -> None:
-    for wrong in (lambda texts: 1 / 0, lambda texts: [[1.0]], lambda texts: ["x"], lambda texts: None):
+    def raises(texts: list[str]) -> list[Any]:
+        raise ZeroDivisionError(texts)
+
+    answers: list[Any] = [[[1.0]], ["x"], None, 7, [[1.0, 2.0], [3.0, 4.0]], [[float("nan"), 0.0]]]
+    for wrong in [raises, *((lambda texts, answer=answer: answer) for answer in answers)]:
         with grainstore.open(tmp_path / "store", embedder=Embedder(wrong, "words", 2)) as store:
             address = store.put(Event("about tea"))
             assert not store.wait_for_vectors(0.5)
@@ -46,7 +52,12 @@ def test_one_that_fails_loses_nothing(tmp_path: Path) -> None:
 
 def test_one_that_hangs_keeps_nobody_waiting(tmp_path: Path) -> None:
     never = threading.Event()
-    hangs = Embedder(lambda texts: never.wait(), "words", 2, timeout=0.2)
+
+    def waits(texts: list[str]) -> list[list[float]]:
+        never.wait()
+        return embed(texts)
+
+    hangs = Embedder(waits, "words", 2, timeout=0.2)
     with grainstore.open(tmp_path / "store", embedder=hangs) as store:
         store.put(Event("about tea"))
         assert not store.wait_for_vectors(0.5)

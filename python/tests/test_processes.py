@@ -10,8 +10,9 @@ import textwrap
 import time
 from pathlib import Path
 
-import grainstore
 import pytest
+
+import grainstore
 from grainstore import Event
 
 

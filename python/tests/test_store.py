@@ -6,8 +6,9 @@ import datetime
 import pickle
 from pathlib import Path
 
-import grainstore
 import pytest
+
+import grainstore
 from grainstore import Belief, Event
 
 UTC = datetime.timezone.utc

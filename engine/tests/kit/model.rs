@@ -385,8 +385,20 @@ impl Model {
 
     fn is_disguised(&self, new: &Grain, old: Option<&ContentAddress>) -> bool {
         let parents = rules::parents(new);
-        let mut others = parents.iter().filter(|parent| Some(*parent) != old);
+        let mut others = parents.iter().filter(|parent| !self.is_older(parent, old));
         others.any(|parent| self.is_disguised_as(new, parent))
+    }
+
+    /// Whether a grain is `old`, or `old` stands in its place in the end.
+    pub(crate) fn is_older(&self, parent: &ContentAddress, old: Option<&ContentAddress>) -> bool {
+        let mut next = Some(*parent);
+        while let Some(at) = next {
+            if Some(&at) == old {
+                return true;
+            }
+            next = self.find(&at).and_then(|known| known.superseded_by);
+        }
+        false
     }
 
     /// Where it was refused for that, notes which protected grain was to be replaced in disguise: the
@@ -404,7 +416,7 @@ impl Model {
         let parents: BTreeSet<_> = rules::parents(&new.grain).into_iter().collect();
         let replaced = parents
             .into_iter()
-            .filter(|parent| Some(parent) != old)
+            .filter(|parent| !self.is_older(parent, old))
             .find(|parent| self.is_disguised_as(&new.grain, parent) && self.is_protected(parent));
         if let Some(parent) = replaced {
             self.note_supersession(now, &parent, new.blob().address(), "refused");

@@ -144,6 +144,23 @@ impl<'s> Agent<'s> {
         }
     }
 
+    /// Returns `true` if a record is or was in this grain, or was about to be; `None` for a record that never was here.
+    ///
+    /// # Errors
+    /// Those of [`Session::rows`].
+    pub(super) fn has_version(&self, id: &str, address: &ContentAddress) -> Result<Option<bool>> {
+        let Some(past) = self.past(id)? else { return Ok(None) };
+        if let Some(known) = past.has(address) {
+            return Ok(Some(known));
+        }
+        let mut found = false;
+        self.each_stored(|of, stored| {
+            found |= of == id && stored == *address;
+            Ok(())
+        })?;
+        Ok(Some(found))
+    }
+
     /// The change that remembers a record, and with it a version, by the hash of what it says.
     pub(super) fn past_change(
         &self,

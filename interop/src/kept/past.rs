@@ -96,6 +96,15 @@ impl Past {
         Ok(false)
     }
 
+    /// Returns `true` if a version is in this grain; `None` if it may be one of those that are not remembered any more.
+    pub(crate) fn has(&self, address: &ContentAddress) -> Option<bool> {
+        let address = address.to_string();
+        match self.0.iter().any(|(_, of)| *of == address) {
+            false if self.0.len() >= MAX_VERSIONS => None,
+            found => Some(found),
+        }
+    }
+
     /// The grains of all versions.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = Result<ContentAddress>> {
         self.0.iter().map(|(_, address)| Ok(address.parse()?))

@@ -12,6 +12,7 @@ use grainstore_interop::archive::Limits;
 use grainstore_interop::json::Value;
 use serde_json::json;
 
+use crate::cut_off::{Watched, export, import, reopened};
 use crate::kit::*;
 use crate::round_trip::assert_same;
 
@@ -24,16 +25,16 @@ fn mirror(world: &World, made: &Made) -> alf::ImportReport {
 }
 
 /// All grains that the entry of `context` says this of, the newest last.
-fn grains(world: &World, key: &str, value: &str) -> Vec<StoredGrain> {
+fn grains(session: &Session, key: &str, value: &str) -> Vec<StoredGrain> {
     let all = Query::default().seeing(Visibility::EVERYTHING);
-    let found = world.session.query(&all, &PageOptions::first(1_000)).unwrap().results;
+    let found = session.query(&all, &PageOptions::first(1_000)).unwrap().results;
     let is_it = |grain: &Grain| {
         let context = grain.map("context");
         context.and_then(|context| context.get(key)?.as_str()) == Some(value)
     };
     let found = found.iter().filter(|row| is_it(&row.grain));
     let mut found: Vec<_> =
-        found.map(|row| world.session.inspect(&row.content_address).unwrap()).collect();
+        found.map(|row| session.inspect(&row.content_address).unwrap()).collect();
     found.sort_by_key(|stored| stored.state.superseded_by.is_none());
     found
 }
@@ -88,7 +89,7 @@ fn a_purge_of_the_agent_finds_documents_that_were_taken_back() {
     mirror(&world, &without_layers(&rich(), &["credentials", "identity", "principals"]));
     let reason = PurgeOptions::new(PurgeReason::UserRequest, PERSON);
     alf::purge(&world.session, &PurgeScope::Agent, &reason, &Monitor::default()).unwrap();
-    assert_eq!(grains(&world, "alf:agent_id", AGENT).len(), 0);
+    assert_eq!(grains(&world.session, "alf:agent_id", AGENT).len(), 0);
     assert_eq!(world.store.stats().unwrap().side_blobs, 0);
     world.verify();
 }
@@ -109,8 +110,8 @@ fn a_record_that_changes_its_type_and_changes_back_is_recalled() {
         assert_eq!(world.assembled("events").contains("memory 1"), is_event);
         assert_eq!(world.assembled("beliefs").contains("memory 1"), !is_event);
     }
-    assert_eq!(grains(&world, "alf:id", &id(1)).len(), 5);
-    purge_first(&world);
+    assert_eq!(grains(&world.session, "alf:id", &id(1)).len(), 5);
+    purge_first(&world.session);
     world.verify();
 }
 
@@ -135,7 +136,7 @@ fn a_record_says_again_what_it_said_before_somebody_else_took_its_place() {
     let second = with(first.clone(), json!({"content": "something else"}));
     world.import_made(&one(first.clone()));
     world.import_made(&one(second));
-    let newest = grains(&world, "alf:id", &id(1)).pop().unwrap();
+    let newest = grains(&world.session, "alf:id", &id(1)).pop().unwrap();
     let grain = newest.grain().unwrap();
     let subject = grain.text("subject").unwrap();
     let other = BeliefBuilder::new(world.session.now(), subject, "mg:knows", "newer", 0.5)
@@ -146,7 +147,7 @@ fn a_record_says_again_what_it_said_before_somebody_else_took_its_place() {
     let text = world.assembled("beliefs");
     assert!(text.contains("memory 1") && text.contains("newer"), "{text}");
     assert_eq!(world.export().0.records[&id(1)], first);
-    purge_first(&world);
+    purge_first(&world.session);
     world.verify();
 }
 
@@ -154,7 +155,7 @@ fn a_record_says_again_what_it_said_before_somebody_else_took_its_place() {
 fn a_grain_that_was_taken_back_without_the_agent_is_not_the_one_of_a_new_record() {
     let [world, other] = [World::new(), World::new()];
     other.import_made(&one(record(1, "2026-07-02T00:00:00Z")));
-    let grain = grains(&other, "alf:id", &id(1)).pop().unwrap();
+    let grain = grains(&other.session, "alf:id", &id(1)).pop().unwrap();
     world.session.put(Offer::Blob(grain.blob)).unwrap();
     world.session.set_verification(&grain.address, Retracted, "a mistake", None).unwrap();
     world.import_made(&one(record(1, "2026-07-02T00:00:00Z")));
@@ -169,7 +170,7 @@ fn crash_after_supersession(world: &World, made: &Made, key: &str, value: &str) 
     twin.import(&world.dir.path().join("in.alf"));
     let path = made.write(twin.dir.path(), "next.alf");
     twin.import(&path);
-    let after = grains(&twin, key, value);
+    let after = grains(&twin.session, key, value);
     assert_eq!(after.len(), 2);
     let (old, new) = (&after[0], &after[1]);
     assert_eq!(old.state.superseded_by, Some(new.address));
@@ -199,49 +200,80 @@ fn a_crash_while_a_document_is_replaced_leaves_one_that_can_be_read_and_the_next
     }
 }
 
+/// What imports leave of a record that are killed once its new version has taken the place of the one before, with the
+/// record that each still has, or has already.
+fn killed_while_replaced(next: &Value) -> (Watched, Vec<(Session, Value)>) {
+    let watched = Watched::new();
+    let path = one(first()).write(watched.dir.path(), "in.alf");
+    import(&watched.session, &path);
+    let path = one(next.clone()).write(watched.dir.path(), "next.alf");
+    let sessions = watched.cut_off(&path).into_iter().map(|copy| reopened(&copy));
+    let replaced = sessions.filter(|session| versions(session).len() == 2);
+    let out = watched.dir.path().join("out.alf");
+    let found: Vec<_> = replaced
+        .map(|session| {
+            let record = export(&session, &out).records[&id(1)].clone();
+            (session, record)
+        })
+        .collect();
+    assert!(found.iter().any(|(_, record)| *record == first()), "its row was not written");
+    (watched, found)
+}
+
+fn first() -> Value {
+    record(1, "2026-07-02T00:00:00Z")
+}
+
+/// The versions of the first record.
+fn versions(session: &Session) -> Vec<StoredGrain> {
+    grains(session, "alf:id", &id(1))
+}
+
 #[test]
 fn a_crash_while_a_record_is_replaced_leaves_no_version_that_nobody_needs() {
     let long = |word: &str| {
         let numbers: Vec<String> =
             (0..300_000_u32).map(|at| at.wrapping_mul(2_654_435_761).to_string()).collect();
         let content = format!("{word} {}", numbers.join(" "));
-        with(record(1, "2026-07-02T00:00:00Z"), json!({"content": content}))
+        with(first(), json!({"content": content}))
     };
     for next in ["first", "second"] {
-        let world = World::new();
-        world.import_made(&one(record(1, "2026-07-02T00:00:00Z")));
-        crash_after_supersession(&world, &one(long("first")), "alf:id", &id(1));
-        assert_eq!(world.export().0.records[&id(1)], record(1, "2026-07-02T00:00:00Z"));
-        let report = world.import_made(&one(long(next)));
-        assert_eq!((report.records.updated, report.error_count), (1, 0), "{next}");
-        assert!(
-            !report.warnings.iter().any(|issue| issue.message.contains("stands beside")),
-            "{next}"
-        );
-        assert_eq!(world.export().0.records[&id(1)], long(next));
-        let current =
-            grains(&world, "alf:id", &id(1)).into_iter().filter(|one| one.state.is_current());
-        assert_eq!(current.count(), 1);
-        world.verify();
+        let (watched, left) = killed_while_replaced(&long("first"));
+        for (session, before) in left {
+            assert!(before == first() || before == long("first"));
+            let path = one(long(next)).write(watched.dir.path(), "again.alf");
+            let report = import(&session, &path);
+            let updated = u64::from(before != long(next));
+            assert_eq!((report.records.updated, report.error_count), (updated, 0), "{next}");
+            assert!(
+                !report.warnings.iter().any(|issue| issue.message.contains("stands beside")),
+                "{next}"
+            );
+            let out = watched.dir.path().join("out.alf");
+            assert_eq!(export(&session, &out).records[&id(1)], long(next));
+            let current = versions(&session).into_iter().filter(|one| one.state.is_current());
+            assert_eq!(current.count(), 1);
+            assert_eq!(session.store().verify(true).unwrap().problems, []);
+        }
     }
 }
 
 #[test]
 fn a_purge_finds_a_version_that_a_crash_left() {
-    let world = World::new();
-    world.import_made(&one(record(1, "2026-07-02T00:00:00Z")));
-    let next = with(record(1, "2026-07-02T00:00:00Z"), json!({"content": "something else"}));
-    crash_after_supersession(&world, &one(next), "alf:id", &id(1));
-    purge_first(&world);
-    world.verify();
+    let next = with(first(), json!({"content": "something else"}));
+    let (_watched, left) = killed_while_replaced(&next);
+    for (session, _) in left {
+        purge_first(&session);
+        assert_eq!(session.store().verify(true).unwrap().problems, []);
+    }
 }
 
 /// Purges the first record, of which nothing is left then.
-fn purge_first(world: &World) {
+fn purge_first(session: &Session) {
     let reason = PurgeOptions::new(PurgeReason::UserRequest, PERSON);
     let scope = PurgeScope::Records(vec![id(1)]);
-    alf::purge(&world.session, &scope, &reason, &Monitor::default()).unwrap();
-    assert_eq!(grains(world, "alf:id", &id(1)).len(), 0);
+    alf::purge(session, &scope, &reason, &Monitor::default()).unwrap();
+    assert_eq!(grains(session, "alf:id", &id(1)).len(), 0);
 }
 
 /// A monitor that cancels at a step.

@@ -15,6 +15,7 @@ mod camera;
 mod consents;
 mod cut_off;
 mod delta;
+mod edited;
 mod erased;
 mod examples;
 mod forgotten;

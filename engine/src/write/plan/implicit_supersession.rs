@@ -25,6 +25,9 @@ const SUPERSESSION_FIELDS: [&str; 5] = [
     "invalidation_initiator",
 ];
 
+/// Steps from a parent to the grain that stands in its place at most.
+const MAX_OLDER_VERSIONS: usize = 1_000;
+
 /// A grain of an import that would replace others without a supersession.
 #[derive(Debug)]
 pub(crate) struct ImplicitSupersession {
@@ -90,7 +93,8 @@ impl WritePlan<'_> {
         Err(self.implicit_supersession_error(&replaced, new, author, what)?)
     }
 
-    /// Refuses a grain that would implicitly replace one of its parents, other than `old`.
+    /// Refuses a grain that would implicitly replace one of its parents, other than `old` and the older versions of that,
+    /// which a copy of it names too.
     ///
     /// # Errors
     /// `ERR_SUPERSEDE_REQUIRED`.
@@ -174,7 +178,7 @@ impl WritePlan<'_> {
         let mut replaced = Vec::new();
         for parent in self.implicitly_replaced(&new, None, author)? {
             let Some(place) = self.locate(&parent)? else { continue };
-            if self.state(place)?.superseded_by != Some(address) {
+            if !self.is_older_version(place, &address)? {
                 replaced.push(parent);
             }
         }
@@ -205,8 +209,22 @@ impl WritePlan<'_> {
         Ok(None)
     }
 
-    /// Returns the parents, other than `old`, of which a grain appears to be the next version. Those that its
-    /// author does not see count only if they are protected: a guess at what they say is not answered.
+    /// Returns `true` if a grain stands, in the end, in the place of the one at `place`.
+    fn is_older_version(&self, place: Sequence, newest: &ContentAddress) -> Result<bool> {
+        let mut next = self.state(place)?.superseded_by;
+        for _ in 0..MAX_OLDER_VERSIONS {
+            let Some(by) = next else { return Ok(false) };
+            if by == *newest {
+                return Ok(true);
+            }
+            let Some(place) = self.locate(&by)? else { return Ok(false) };
+            next = self.state(place)?.superseded_by;
+        }
+        Ok(false)
+    }
+
+    /// Returns the parents, other than `old` and its older versions, of which a grain appears to be the next version. Those
+    /// that its author does not see count only if they are protected: a guess at what they say is not answered.
     fn implicitly_replaced(
         &self,
         new: &Grain,
@@ -223,6 +241,7 @@ impl WritePlan<'_> {
         }
         for (parent, sequence) in known.into_iter().filter(|(parent, _)| old != Some(parent)) {
             if self.with_grain(sequence, |_, stored| Ok(is_next_version(new, stored)))?
+                && !old.map_or(Ok(false), |old| self.is_older_version(sequence, old))?
                 && (self.visible(&parent, author)?.is_some() || self.is_protected(&parent)?)
             {
                 replaced.push(parent);

@@ -313,7 +313,7 @@ fn reached(model: &Model, address: &ContentAddress, namespace: Option<&str>) -> 
 /// The parents, in the order of their addresses, that a grain would replace in disguise.
 fn disguised(model: &Model, new: &Offered, old: Option<&ContentAddress>) -> Vec<ContentAddress> {
     let parents: BTreeSet<_> = rules::parents(&new.grain).into_iter().collect();
-    let others = parents.into_iter().filter(|parent| Some(parent) != old);
+    let others = parents.into_iter().filter(|parent| !model.is_older(parent, old));
     others.filter(|parent| model.is_disguised_as(&new.grain, parent)).collect()
 }
 

@@ -204,3 +204,36 @@ fn the_transitions_of_a_source_are_not_those_of_a_goal_with_a_long_history() {
     assert_eq!(suspend(&last), DENIED);
     assert_eq!(suspend(&source), Ok(()));
 }
+
+/// A grain that was read, changed and put in its own place names what that took the place of, too.
+#[test]
+fn a_copy_with_the_parents_of_what_it_replaces_is_its_next_version_and_travels() {
+    let (_dir, session) = store();
+    let first = session.put(belief("drink", &[], None)).unwrap().address();
+    let mut newest = first;
+    for at in 1..=4 {
+        let copy = session.get(&newest).unwrap().grain().unwrap().into_fields();
+        let changed = [("object", format!("o{at}").into()), ("created_at", (1000 + at).into())];
+        let changed = changed.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let new = Grain::from_fields(copy.into_iter().chain(changed).collect()).unwrap();
+        newest = session.supersede(&newest, new, None).unwrap();
+    }
+    let parents = session.get(&newest).unwrap().grain().unwrap();
+    assert_eq!(parents.texts("derived_from").count(), 4, "it names them all");
+    assert_eq!(session.history(&newest).unwrap().len(), 5);
+    // Put, or in the place of another grain, it is a supersession in disguise as before.
+    let put = session.put(belief("drink", &[first], None)).map_err(|error| error.code());
+    assert_eq!(put.unwrap_err(), "ERR_SUPERSEDE_REQUIRED");
+    let other = session.put(belief("food", &[], None)).unwrap().address();
+    let in_its_place = session.supersede(&other, belief("drink", &[first], None), None);
+    assert_eq!(in_its_place.map_err(|error| error.code()), Err("ERR_SUPERSEDE_REQUIRED"));
+
+    let out = TempDir::new().unwrap();
+    let path = out.path().join("all.mg");
+    let everything = grainstore::cal::Query::default();
+    session.export(&path, &everything, &grainstore::ExportOptions::default()).unwrap();
+    let (_there, elsewhere) = store();
+    let imported = elsewhere.import([&path], &grainstore::ImportOptions::default()).unwrap();
+    assert_eq!((imported.refused, imported.conflicts.as_slice()), (0, &[][..]));
+    assert_eq!(elsewhere.history(&newest).unwrap().len(), 5);
+}

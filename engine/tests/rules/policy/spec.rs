@@ -363,9 +363,13 @@ impl Run {
         };
         let grain = cosigned(grain, &self.addresses[old], cosigners);
         let brings = Brings { reason: why, signer: None, cosigners: cosigners.clone() };
+        // Its own older versions may be named beside it.
+        let older: BTreeSet<usize> =
+            self.world.chain_up_to(old).into_iter().map(|(at, _)| at).collect();
+        let mut of_others = others.difference(&older);
         let expected = if self.world.0[old].after.is_some() {
             "ERR_CONFLICT"
-        } else if others.iter().any(|at| self.is_version_of(goal.is_some(), made.subject, *at)) {
+        } else if of_others.any(|at| self.is_version_of(goal.is_some(), made.subject, *at)) {
             "ERR_SUPERSEDE_REQUIRED"
         } else if self.world.allows(Act::Supersede, old, &others, &brings) {
             "OK"

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::alf::agent::{Agent, Change, RecordRow};
 use crate::alf::log::LogEntry;
 use crate::alf::names::tables;
-use crate::alf::native::{is_native, native_id, view_of, with_grain};
+use crate::alf::native::{native_id, origin_of, view_of, with_grain};
 use crate::alf::record::{Record, joined_record};
 use crate::alf::schema::is_uuid;
 use crate::error::{Error, Result};
@@ -36,7 +36,7 @@ pub(super) fn adopt(agent: &Agent<'_>, monitor: &Monitor<'_>) -> Result<()> {
         let page = agent.session.query(&all, &PageOptions::first(PAGE).after(cursor))?;
         for found in &page.results {
             done += 1;
-            if is_native(&found.grain) {
+            if is_own(agent, &found.content_address, &found.grain)? {
                 adoption.add(&found.content_address, &found.grain)?;
             }
         }
@@ -61,9 +61,9 @@ pub(super) fn count_others(agent: &Agent<'_>, monitor: &Monitor<'_>) -> Result<u
             Err(error) if error.code() == "ERR_KEY" => return Ok(0),
             page => page?,
         };
-        for found in page.results.iter().filter(|found| is_native(&found.grain)) {
+        for found in &page.results {
             let id = native_id(found.grain.created_at(), &found.content_address);
-            if agent.row(&id)?.is_none() {
+            if is_own(agent, &found.content_address, &found.grain)? && agent.row(&id)?.is_none() {
                 count += 1;
             }
         }
@@ -104,7 +104,7 @@ pub(in super::super) fn adopt_these(
             let Ok(stored) = agent.session.inspect(&address) else { break };
             let grain = stored.grain()?;
             // What is a record says itself what took its place.
-            if is_native(&grain) && adoption.add(&address, &grain)? {
+            if is_own(agent, &address, &grain)? && adoption.add(&address, &grain)? {
                 next = stored.state.superseded_by;
             }
         }
@@ -113,6 +113,11 @@ pub(in super::super) fn adopt_these(
         }
     }
     adoption.write()
+}
+
+/// Returns `true` for a grain that is no version of a record that has an id already.
+fn is_own(agent: &Agent<'_>, address: &ContentAddress, grain: &Grain) -> Result<bool> {
+    Ok(origin_of(agent, address, grain)?.is_own())
 }
 
 /// Grains that become records.
@@ -174,7 +179,7 @@ fn row_of(
     address: &ContentAddress,
     stored: &StoredGrain,
 ) -> Result<Option<RecordRow>> {
-    let view = view_of(agent.session, &agent.id, stored)?;
+    let view = view_of(agent, stored)?;
     let changing = json!({"status": status_of(&stored.state)});
     let whole: Value = joined_record(with_grain(view.clone(), stored), &changing);
     let grain_type = stored.grain()?.grain_type().byte();

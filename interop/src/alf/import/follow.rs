@@ -1,15 +1,14 @@
 //! What the store itself did to records since they were written: agents supersede and retract grains without knowing of
 //! ALF. Before an export the rows of the records say so too.
 
-use grainstore::format::Value as Field;
 use grainstore::{ContentAddress, GrainState, VerificationStatus};
 
 use super::begun::complete_begun;
 use super::{ImportOptions, ImportReport, Importer};
 use crate::alf::agent::{Agent, RecordRow};
 use crate::alf::export::adopt_these;
-use crate::alf::names::{PROFILE, tables};
-use crate::alf::native::native_id;
+use crate::alf::names::tables;
+use crate::alf::native::{alf_text, native_id, origin_of};
 use crate::alf::record::status_of;
 use crate::alf::survey::Survey;
 use crate::error::Result;
@@ -92,8 +91,7 @@ fn ended_by(agent: &Agent<'_>, state: &GrainState) -> Result<Option<Ended>> {
     let Some(by) = state.superseded_by else { return Ok(None) };
     let Ok(successor) = agent.session.inspect(&by) else { return Ok(None) };
     let Ok(grain) = successor.grain() else { return Ok(None) };
-    let own = grain.map("context").and_then(|context| context.get(&PROFILE.key("id")));
-    if own.and_then(Field::as_str).is_some() {
+    if alf_text(&grain, "id").is_some() && !origin_of(agent, &by, &grain)?.is_own() {
         return Ok(None);
     }
     let is_record = agent.row(&native_id(grain.created_at(), &by))?.is_some();

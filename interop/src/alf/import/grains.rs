@@ -9,6 +9,7 @@ use grainstore::{
 use super::chunk::{SUPERSESSION, Waiting, note};
 use crate::alf::agent::Agent;
 use crate::alf::names::{AFTER, PROFILE};
+use crate::alf::native::{Origin, alf_text, origin_of};
 use crate::alf::record::sensitivity_of;
 use crate::error::{Error, Result};
 use crate::kept::NewGrain;
@@ -187,7 +188,7 @@ pub(super) fn is_refused(error: &grainstore::Error) -> bool {
 /// finished: the record goes on from that. By another record: a new one stands beside it.
 fn settle(agent: &Agent<'_>, one: &mut Waiting) -> (Result<()>, bool) {
     let Some(old) = one.old else { return (Ok(()), false) };
-    match newest_own(agent.session, &old, &one.record.id) {
+    match newest_own(agent, &old, &one.record.id) {
         Ok(Some(newest)) if newest == one.grain.address() => (Ok(()), false),
         Ok(Some(newest)) if one.native.is_none() => (succeed(agent, one, &newest), false),
         Ok(_) => (put_mapped((agent, agent.session), one, Some(&old)), true),
@@ -212,16 +213,16 @@ fn succeed(agent: &Agent<'_>, one: &mut Waiting, old: &ContentAddress) -> Result
 /// Returns the grain behind which only versions of the same record, or of this one, stand; `None` where another record
 /// took the place.
 pub(super) fn newest_own(
-    session: &Session,
+    agent: &Agent<'_>,
     old: &ContentAddress,
     record_id: &str,
 ) -> Result<Option<ContentAddress>> {
-    let mut at = session.inspect(old)?;
+    let mut at = agent.session.inspect(old)?;
     for _ in 0..MAX_VERSIONS {
         let Some(by) = at.state.superseded_by else { return Ok(Some(at.address)) };
         // One that was erased was another's, or is not to be gone on from.
-        let Ok(next) = session.inspect(&by) else { return Ok(None) };
-        let [own, new] = [id_of(&at)?, id_of(&next)?];
+        let Ok(next) = agent.session.inspect(&by) else { return Ok(None) };
+        let [own, new] = [id_of(agent, &at)?, id_of(agent, &next)?];
         if new.as_deref() != Some(record_id) && (new.is_none() || new != own) {
             return Ok(None);
         }
@@ -230,9 +231,9 @@ pub(super) fn newest_own(
     Ok(None)
 }
 
-/// The id of the record that a grain is of, in lower case.
-fn id_of(stored: &StoredGrain) -> Result<Option<String>> {
+/// The id of the record that a grain is a version of, in lower case.
+fn id_of(agent: &Agent<'_>, stored: &StoredGrain) -> Result<Option<String>> {
     let grain = stored.grain()?;
-    let id = grain.map("context").and_then(|context| context.get(&PROFILE.key("id"))?.as_str());
-    Ok(id.map(str::to_ascii_lowercase))
+    let is_own = origin_of(agent, &stored.address, &grain)? == Origin::Native;
+    Ok(alf_text(&grain, "id").filter(|_| !is_own).map(str::to_ascii_lowercase))
 }

@@ -22,12 +22,11 @@ impl Importer<'_, '_> {
         left: ContentAddress,
         place: Former<'_>,
     ) -> Result<Option<(ContentAddress, u8)>> {
-        let session = self.agent.session;
-        let stored = session.inspect(&left)?;
+        let stored = self.agent.session.inspect(&left)?;
         let place_of = place.map(|((place, _), _)| place);
         let is_own = |place| {
             // The place may be of a record that is not stored yet.
-            newest_own(session, place, &record.id).is_ok_and(|newest| newest == Some(left))
+            newest_own(self.agent, place, &record.id).is_ok_and(|newest| newest == Some(left))
         };
         if !stored.state.is_current()
             || place_of.as_ref().is_some_and(is_own)

@@ -5,7 +5,7 @@ use grainstore::format::Value as Field;
 
 use super::Importer;
 use crate::alf::names::PROFILE;
-use crate::alf::native::{Carried, carried, without_grain};
+use crate::alf::native::{Carried, alf_text, carried, native_id, without_grain};
 use crate::alf::record::{Record, cross_links, fields_of, grain_type_of, sensitivity_of};
 use crate::alf::vectors::references;
 use crate::error::Result;
@@ -48,6 +48,7 @@ impl Importer<'_, '_> {
         } else if let Some(carried) = carried(&record.rest)? {
             carried.check_consent(self.agent.session, old.as_ref().map(|((old, _), _)| old))?;
             if carried.continues(old)
+                && carried.is_in_own_record(&record.id)
                 && let Some(view) = small(without_grain(record.rest.clone()))
             {
                 return Ok(Made::carrying(carried, view, fields, old));
@@ -80,6 +81,13 @@ impl Importer<'_, '_> {
 }
 
 impl Carried {
+    /// Returns `true` unless it is a copy of a record's grain that stands in another record than its own: what it is to
+    /// records would not be known.
+    fn is_in_own_record(&self, id: &str) -> bool {
+        alf_text(&self.grain, "id").is_none()
+            || native_id(self.grain.created_at(), &self.address) == id
+    }
+
     /// Returns `true` unless it would leave the grain whose place it takes where it is: then the record is one that says
     /// what it says, which supersedes that, and its policy is asked.
     fn continues(&self, old: Former<'_>) -> bool {

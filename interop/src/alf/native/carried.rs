@@ -5,7 +5,8 @@ use grainstore::format::{Envelope, GrainType};
 use grainstore::{ContentAddress, ErrorKind, Grain, Offer, Session, StoredGrain};
 use sha2::{Digest, Sha256};
 
-use super::{FORMAT, is_native};
+use super::FORMAT;
+use super::origin::may_be_carried;
 use crate::error::{Error, Result};
 use crate::json::{self, Value};
 use crate::vouch::{is_grant, is_here, is_signed_by_subject, named_by};
@@ -53,7 +54,7 @@ pub(in super::super) fn carried(rest: &Value) -> Result<Option<Carried>> {
             Carried { offer: Offer::Blob(blob), address, grain, envelope: None }
         }
     };
-    match is_native(&carried.grain) {
+    match may_be_carried(&carried.grain) {
         true => Ok(Some(carried)),
         false => Err(Error::schema("the grain it carries is a document, or of another format")),
     }

@@ -5,6 +5,7 @@ use grainstore::prelude::*;
 
 use super::text::content_of;
 use super::*;
+use crate::alf::agent::Agent;
 
 fn grain(members: &str) -> Grain {
     Grain::from_json(&format!(r#"{{{members}, "created_at": "2026-01-15T10:00:00Z"}}"#)).unwrap()
@@ -44,7 +45,7 @@ fn a_record_that_nobody_changed_carries_its_grain() {
     let grain = grain(r#""type": "event", "content": "ann said hello", "user_id": "ann""#);
     let blob = grain.encode(Encoding::MessagePack).unwrap();
     let stored = session.get(&session.put(grain).unwrap().address()).unwrap();
-    let record = with_grain(view_of(&session, "agent", &stored).unwrap(), &stored);
+    let record = with_grain(view_of(&Agent::new(&session, "agent"), &stored).unwrap(), &stored);
     assert_eq!(record["id"], native_id(stored.grain().unwrap().created_at(), &stored.address));
     let found = carried(&record).unwrap().unwrap();
     assert_eq!((found.address, found.grain.text("user_id")), (blob.address(), Some("ann")));

@@ -1,16 +1,19 @@
 //! A grain as a memory record: what other readers of ALF can use of it.
 
 use grainstore::format::{GrainType, Value as Field};
-use grainstore::{ContentAddress, EpochMs, Grain, Session, StoredGrain};
+use grainstore::{ContentAddress, EpochMs, Grain, StoredGrain};
 use serde_json::json;
 
 use super::FORMAT;
 use super::carried::digest_of_view;
+use super::origin::{Origin, alf_text, origin_of};
 use super::text::content_of;
-use crate::alf::names::{PROFILE, RUNTIME};
+use crate::alf::agent::Agent;
+use crate::alf::names::RUNTIME;
+use crate::alf::record::said_by_copy;
 use crate::error::Result;
 use crate::json::{self, Value};
-use crate::kept::{Profile, date_text};
+use crate::kept::date_text;
 use crate::uuid::version_7;
 
 /// `source_type` of a grain, and `source.extraction_method` of a record.
@@ -28,18 +31,6 @@ const RELATIONS: [(&str, &str); 4] = [
     ("causal", "caused"),
 ];
 
-/// Formats of which a store keeps documents in grains. Those of SAGA leave as SAGA.
-const KEPT: [Profile; 2] = [PROFILE, Profile::new("saga")];
-
-/// Returns `true` for a grain that is no record and no document of ALF, and no item of another format.
-pub(in super::super) fn is_native(grain: &Grain) -> bool {
-    let is_kept = |key: &String| KEPT.iter().any(|profile| profile.name_of(key).is_some());
-    let is_tagged = |tag: &str| KEPT.iter().any(|profile| profile.tag() == tag);
-    !matches!(grain.grain_type(), GrainType::Opaque(_))
-        && !grain.map("context").is_some_and(|context| context.keys().any(is_kept))
-        && !grain.texts("structural_tags").any(is_tagged)
-}
-
 /// The id of the record of a grain, which follows from its time and address.
 pub(in super::super) fn native_id(created_at: EpochMs, address: &ContentAddress) -> String {
     version_7(created_at.get(), address.as_bytes())
@@ -49,11 +40,7 @@ pub(in super::super) fn native_id(created_at: EpochMs, address: &ContentAddress)
 ///
 /// # Errors
 /// Those of the store, for grains that it is linked to.
-pub(in super::super) fn view_of(
-    session: &Session,
-    agent_id: &str,
-    stored: &StoredGrain,
-) -> Result<Value> {
+pub(in super::super) fn view_of(agent: &Agent<'_>, stored: &StoredGrain) -> Result<Value> {
     let grain = stored.grain()?;
     let mut times = json!({"created_at": date_text(grain.created_at())});
     for (name, field) in
@@ -66,7 +53,7 @@ pub(in super::super) fn view_of(
     }
     let mut view = json!({
         "id": native_id(grain.created_at(), &stored.address),
-        "agent_id": agent_id,
+        "agent_id": agent.id,
         "content": content_of(&grain),
         "memory_type": memory_type_of(&grain),
         "category": format!("oms:{}", grain.grain_type().name()),
@@ -76,8 +63,8 @@ pub(in super::super) fn view_of(
     });
     let confidence = grain.number("confidence").filter(|at| (0.0..=1.0).contains(at));
     let tags: Vec<&str> = grain.texts("structural_tags").collect();
-    let related = related_records(session, &grain)?;
-    let old = superseded(session, &grain, &stored.address)?;
+    let related = related_records(agent, &grain)?;
+    let old = superseded(agent, &grain, &stored.address)?;
     for (name, value) in [
         ("confidence", confidence.map(Value::from)),
         ("tags", (!tags.is_empty()).then(|| json!(tags))),
@@ -86,6 +73,11 @@ pub(in super::super) fn view_of(
     ] {
         if let Some(value) = value {
             json::set(&mut view, name, value);
+        }
+    }
+    if alf_text(&grain, "id").is_some() {
+        for (name, value) in said_by_copy(grain.fields()) {
+            json::set(&mut view, &name, value);
         }
     }
     let state = &stored.state;
@@ -133,7 +125,7 @@ fn source_of(grain: &Grain) -> Value {
 }
 
 /// The records of the grains that this one is related to, as far as the store has them.
-fn related_records(session: &Session, grain: &Grain) -> Result<Vec<Value>> {
+fn related_records(agent: &Agent<'_>, grain: &Grain) -> Result<Vec<Value>> {
     let mut related = Vec::new();
     for link in grain.list("related_to").unwrap_or_default().iter().filter_map(Field::as_map) {
         let text = |name: &str| link.get(name).and_then(Field::as_str);
@@ -143,7 +135,7 @@ fn related_records(session: &Session, grain: &Grain) -> Result<Vec<Value>> {
         let known = RELATIONS.iter().find(|(oms, _)| *oms == relation);
         let relation =
             known.map_or_else(|| format!("oms:{relation}"), |(_, alf)| (*alf).to_owned());
-        if let Some(id) = id_of(session, &address.parse()?)? {
+        if let Some(id) = id_of(agent, &address.parse()?)? {
             related.push(json!({"id": id, "relation": relation}));
         }
     }
@@ -152,26 +144,26 @@ fn related_records(session: &Session, grain: &Grain) -> Result<Vec<Value>> {
 
 /// The record of the grain whose place this one took.
 fn superseded(
-    session: &Session,
+    agent: &Agent<'_>,
     grain: &Grain,
     address: &ContentAddress,
 ) -> Result<Option<String>> {
     for parent in grain.texts("derived_from").filter_map(|parent| parent.parse().ok()) {
-        let Ok(stored) = session.inspect(&parent) else { continue };
+        let Ok(stored) = agent.session.inspect(&parent) else { continue };
         if stored.state.superseded_by == Some(*address) {
-            return id_of(session, &parent);
+            return id_of(agent, &parent);
         }
     }
     Ok(None)
 }
 
 /// The id of the record of a stored grain, its own if it is one of ALF.
-fn id_of(session: &Session, address: &ContentAddress) -> Result<Option<String>> {
-    let Ok(stored) = session.inspect(address) else { return Ok(None) };
+fn id_of(agent: &Agent<'_>, address: &ContentAddress) -> Result<Option<String>> {
+    let Ok(stored) = agent.session.inspect(address) else { return Ok(None) };
     let grain = stored.grain()?;
-    let own = grain.map("context").and_then(|context| context.get(&PROFILE.key("id")));
-    Ok(match own.and_then(Field::as_str) {
-        Some(id) => Some(id.to_owned()),
-        None => Some(native_id(grain.created_at(), address)),
-    })
+    let own = match origin_of(agent, address, &grain)? {
+        Origin::Native => None,
+        _ => alf_text(&grain, "id").map(str::to_owned),
+    };
+    Ok(Some(own.unwrap_or_else(|| native_id(grain.created_at(), address))))
 }

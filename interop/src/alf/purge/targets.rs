@@ -217,7 +217,7 @@ impl Targets {
                 }
                 _ => false,
             };
-            match sort_of(agent, address, grain) {
+            match sort_of(agent, address, grain)? {
                 Sort::Record(id) if is_all => {
                     self.records.entry(id).or_default().grains.push(*address);
                 }

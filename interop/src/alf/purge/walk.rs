@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use grainstore::cal::{Query, Visibility};
-use grainstore::format::Value as Field;
 use grainstore::{ContentAddress, Grain, PageOptions, Session, SessionOptions, StoredGrain};
 
 use crate::alf::agent::Agent;
 use crate::alf::names::PROFILE;
-use crate::alf::native::{is_native, native_id, view_of};
+use crate::alf::native::{Origin, alf_text, native_id, origin_of, view_of};
 use crate::alf::record::record_of;
 use crate::error::Result;
 use crate::json::Value;
@@ -36,21 +35,22 @@ pub(super) enum Sort {
 }
 
 /// Returns what a grain is to an agent.
-pub(super) fn sort_of(agent: &Agent<'_>, address: &ContentAddress, grain: &Grain) -> Sort {
-    if is_native(grain) {
-        return Sort::Native(native_id(grain.created_at(), address));
-    }
-    let context = grain.map("context");
-    let said = |name: &str| context.and_then(|context| context.get(&PROFILE.key(name)));
-    let said = |name: &str| said(name).and_then(Field::as_str);
-    if !said("agent_id").is_some_and(|id| id.eq_ignore_ascii_case(&agent.id)) {
-        return Sort::Other;
-    }
-    match (said("id"), said("layer")) {
-        (Some(id), _) => Sort::Record(id.to_ascii_lowercase()),
-        (None, Some(layer)) => Sort::Document(layer.to_owned(), said("item_id").map(str::to_owned)),
-        (None, None) => Sort::Other,
-    }
+///
+/// # Errors
+/// Those of [`Session::rows`].
+pub(super) fn sort_of(agent: &Agent<'_>, address: &ContentAddress, grain: &Grain) -> Result<Sort> {
+    let is_of_agent =
+        || alf_text(grain, "agent_id").is_some_and(|id| id.eq_ignore_ascii_case(&agent.id));
+    Ok(match origin_of(agent, address, grain)? {
+        Origin::Native => Sort::Native(native_id(grain.created_at(), address)),
+        Origin::Record(id) | Origin::Stray(id) => Sort::Record(id),
+        Origin::Other => match alf_text(grain, "layer").filter(|_| is_of_agent()) {
+            Some(layer) => {
+                Sort::Document(layer.to_owned(), alf_text(grain, "item_id").map(str::to_owned))
+            }
+            None => Sort::Other,
+        },
+    })
 }
 
 /// Returns the record that a grain says, `None` for a grain that the session is not shown.
@@ -68,8 +68,8 @@ pub(super) fn record_in(agent: &Agent<'_>, address: &ContentAddress) -> Result<O
 /// Those of the store.
 pub(super) fn record_of_stored(agent: &Agent<'_>, stored: &StoredGrain) -> Result<Value> {
     let grain = stored.grain()?;
-    if is_native(&grain) {
-        return view_of(agent.session, &agent.id, stored);
+    if origin_of(agent, &stored.address, &grain)? == Origin::Native {
+        return view_of(agent, stored);
     }
     let fields = grain.fields().clone();
     // What lies beside it may be lost, or hidden: what the grain itself says is left.

@@ -20,6 +20,11 @@ const MAX_RELATED: usize = 64;
 /// Bytes of the name of an entity that gets a tag.
 const MAX_NAME_BYTES: usize = 256;
 
+/// How the tags begin that stand for the record, for one that it is related to, and for an entity.
+const OWN: &str = "record:";
+const RELATED: &str = "links:";
+const ENTITY: &str = "entity:";
+
 /// Relations of ALF, and what OMS calls them (14.3). Its vocabulary is closed: others have no word there.
 const RELATIONS: [(&str, &str); 4] = [
     ("related_to", "similar"),
@@ -31,14 +36,19 @@ const RELATIONS: [(&str, &str); 4] = [
 /// The tags for what a record names, each once, in order.
 pub(super) fn tags(record: &Value) -> Vec<String> {
     let own = record.get("id").and_then(Value::as_str).map(str::to_ascii_lowercase);
-    let own = own.map(|id| format!("record:{id}"));
-    let related = related(record).map(|(id, _)| format!("links:{id}"));
+    let own = own.map(|id| format!("{OWN}{id}"));
+    let related = related(record).map(|(id, _)| format!("{RELATED}{id}"));
     let entities = members(record, "entities").filter_map(|one| one.get("name")?.as_str());
     let entities = entities.map(|name| grain_text(name.trim()).into_owned());
     let entities = entities.filter(|name| !name.is_empty() && name.len() <= MAX_NAME_BYTES);
-    let entities = entities.take(MAX_ENTITIES).map(|name| format!("entity:{name}"));
+    let entities = entities.take(MAX_ENTITIES).map(|name| format!("{ENTITY}{name}"));
     let mut met = BTreeSet::new();
     own.into_iter().chain(related).chain(entities).filter(|tag| met.insert(tag.clone())).collect()
+}
+
+/// Returns `true` for a tag that stands for something that a record names.
+pub(super) fn is_link(tag: &str) -> bool {
+    [OWN, RELATED, ENTITY].iter().any(|start| tag.starts_with(start))
 }
 
 /// The `related_to` of the grain of a record; `None` without any. `find` returns the grain of a record by its id.

@@ -22,6 +22,7 @@ pub(super) use crate::kept::digest_of;
 pub(super) use links::cross_links;
 pub(super) use map::{AgentPrincipals, grain_type_of};
 pub(super) use parts::{Record, joined_record, key_of, status_of, uuid_number, uuid_text};
+pub(super) use unmap::{context_text, said_by_copy};
 
 /// Returns the fields of the grain of a record. `rest` is the record without what may change, `filled` the same with
 /// defaults for what is missing.
@@ -55,7 +56,7 @@ pub(super) fn fields_of(rest: &Value, filled: &Value, agents: &AgentPrincipals) 
 /// # Errors
 /// `ERR_CORRUPT` for a residue that is none.
 pub(super) fn record_of(fields: &Map) -> Result<Value> {
-    restored(unmap::said(fields), unmap::context_text(fields, "residue"))
+    restored(unmap::said(fields), context_text(fields, "residue"))
 }
 
 /// The least sensitivity of the grain of a record.

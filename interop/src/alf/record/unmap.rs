@@ -3,13 +3,14 @@
 use grainstore::EpochMs;
 use grainstore::format::{Map, Value as Field};
 
+use super::links::is_link;
 use super::map::{JSON_MEMBERS, TEXT_MEMBERS, TIMES};
 use crate::alf::names::PROFILE;
 use crate::json::{self, Map as Object, Value};
 use crate::kept::date_text;
 
 /// Returns an entry of `context`, by its name in ALF.
-pub(super) fn context_text<'f>(fields: &'f Map, name: &str) -> Option<&'f str> {
+pub(in super::super) fn context_text<'f>(fields: &'f Map, name: &str) -> Option<&'f str> {
     fields.get("context")?.as_map()?.get(&PROFILE.key(name))?.as_str()
 }
 
@@ -55,6 +56,17 @@ pub(super) fn said(fields: &Map) -> Value {
     }
     record.insert("temporal".to_owned(), Value::Object(times_of(fields)));
     Value::Object(record)
+}
+
+/// Returns what a copy of the grain of a record says that is not of that record alone.
+pub(in super::super) fn said_by_copy(fields: &Map) -> Object<String, Value> {
+    let Value::Object(mut said) = said(fields) else { return Object::new() };
+    said.retain(|name, _| matches!(&**name, "memory_type" | "category" | "namespace" | "entities"));
+    let tags = fields.get("structural_tags").and_then(Field::as_array).unwrap_or_default();
+    let tags = tags.iter().filter_map(Field::as_str);
+    let own: Vec<_> = tags.filter(|tag| *tag != PROFILE.tag() && !is_link(tag)).collect();
+    said.insert("tags".to_owned(), Value::from(own));
+    said
 }
 
 fn times_of(fields: &Map) -> Object<String, Value> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Crate folder, and the crates of ours it may depend on outside its tests.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("format", &[]),
     ("sml", &["grainstore-format"]),
     ("cal", &["grainstore-format", "grainstore-sml"]),
@@ -24,6 +24,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "grainstore-sml",
         ],
     ),
+    ("python", &["grainstore", "grainstore-rpc"]),
     ("vectors", &["grainstore-format"]),
     (
         "bench",

@@ -119,3 +119,8 @@ __all__ = [
     "aopen",
     "open",
 ]
+
+# Tracebacks and pickles name what people import.
+for _name in __all__:
+    globals()[_name].__module__ = __name__
+del _name

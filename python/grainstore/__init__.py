@@ -120,7 +120,11 @@ __all__ = [
     "open",
 ]
 
-# Tracebacks and pickles name what people import.
-for _name in __all__:
-    globals()[_name].__module__ = __name__
-del _name
+
+def _named() -> None:
+    """Tracebacks and pickles name what people import."""
+    for name in __all__:
+        globals()[name].__module__ = __name__
+
+
+_named()

@@ -312,6 +312,14 @@ class Calls:
         """Runs what was prepared, once."""
         return self._do("execute", {"token": token}, long=True)
 
+    def cal_convert(self, query):
+        """A statement in text and in JSON; nothing runs."""
+        return self._do("cal_convert", {"query": query})
+
+    def cal_switch(self, to=None, reason=None):
+        """How far CAL runs in this store: ``on``, ``reads`` or ``off``."""
+        return self._do("cal_switch", _given(to=to, reason=reason))
+
     # Following links
 
     def neighbours(self, node, *, direction=None, relation=None, limit=50, include_superseded=False):
@@ -380,6 +388,47 @@ class Calls:
         """What a signature comes to: ``verdict``, ``did``, ``reason``."""
         return self._do("verify_signature", {"cose": _base64(cose)})
 
+    def prove(self, operation, address, key, *, grain=None, signed=None, algorithm="ed25519"):
+        """Makes a signature that an invalidation policy asks for (docs/rpc.md, prove)."""
+        params = _given(grain=None if grain is None else _as_grain(grain), signed=signed)
+        params.update(operation=operation, address=_address(address), key=_base64(key), algorithm=algorithm)
+        return self._do("prove", params)
+
+    def disclose(self, of, hide):
+        """A view of a grain in which these fields are hidden, each with its hash (OMS 10)."""
+        given = {"grain": _as_grain(of)} if isinstance(of, (Grain, Mapping)) else {"address": _address(of)}
+        return self._do("disclose", {**given, "hide": list(hide)})
+
+    def encode(self, grain):
+        """The ``address`` and ``blob`` (base64) of a grain, which is not stored."""
+        return self._do("encode", {"grain": _as_grain(grain)})
+
+    def decode(self, blob):
+        """What the bytes of a grain say: ``address``, ``header``, ``encoding`` and ``grain``."""
+        return self._do("decode", {"blob": _base64(blob)})
+
+    def policy_show(self, preset=None):
+        """The rules of the store, or those of a preset (docs/presets.md)."""
+        return self._do("policy_show", _given(preset=preset))
+
+    def policy_set(self, rules, reason, *, allow_weaker=False):
+        """Adds rules to those of the store: a file of rules as text."""
+        return self._do("policy_set", {"rules": rules, "reason": reason, "allow_weaker": allow_weaker})
+
+    # Agents
+
+    def owner(self, agent):
+        """Whose an agent is: ``owner``, and ``other_claims``."""
+        return self._do("owner", {"agent": agent})
+
+    def capabilities(self, *, agent=None, name=None):
+        """What an agent can do, or who can do something."""
+        return self._do("capabilities", _given(agent=agent, name=name))
+
+    def handoffs(self, session_id):
+        """Who handed a conversation to whom, newest first."""
+        return self._do("handoffs", {"session_id": session_id})
+
     # Keeping it in order
 
     def audit(self, *, after=None, limit=50, by=None, reads=False):
@@ -412,6 +461,14 @@ class Calls:
         """Gives room back to the file system."""
         return self._do("compact", {}, long=True)
 
+    def remove_vectors(self, model):
+        """Removes all vectors of a model. Returns how many."""
+        return self._do("remove_vectors", {"model": model}, _member("removed"), long=True)
+
+    def rotate_keys(self, *, key_file=None, user_id=None):
+        """Gives an encrypted store another key, from a file, or encrypts a person's grains anew."""
+        return self._do("rotate_keys", _given(key_file=key_file, user_id=user_id), long=True)
+
     def backup(self, path):
         """Copies the store into a directory while others read and write."""
         return self._do("backup", {"path": path}, long=True)
@@ -442,6 +499,47 @@ class Calls:
         params = {"format": format, "path": path, "dry_run": dry_run}
         params.update(_given(namespace=namespace, user_id=user_id))
         return self._long("migrate", params, progress)
+
+    def alf_delta(self, path, since, *, agent_id=None, progress=None):
+        """Writes what changed of an agent since a sequence number; ``delta`` is None if nothing did."""
+        return self._long("alf_delta", {"path": path, "since": since, **_given(agent_id=agent_id)}, progress)
+
+    def alf_apply(self, path, *, dry_run=False, progress=None):
+        """Applies a delta of ALF."""
+        return self._long("alf_apply", {"path": path, "dry_run": dry_run}, progress)
+
+    def alf_validate(self, path):
+        """Whether an archive or a delta of ALF is ``valid``, with ``errors`` and ``warnings``."""
+        return self._do("alf_validate", {"path": path}, long=True)
+
+    def alf_purge(
+        self, reason, requested_by, *, ids=None, user_id=None, whole_agent=False, agent_id=None, dry_run=False
+    ):
+        """Removes records of an agent for good: exactly one of ``ids``, ``user_id`` and ``whole_agent``."""
+        params = _given(ids=ids, user_id=user_id, agent_id=agent_id, whole_agent=whole_agent or None)
+        params.update(reason=reason, requested_by=requested_by, dry_run=dry_run)
+        return self._do("alf_purge", params, long=True)
+
+    def ages_segments(self):
+        """The segments of the audit log, each of them evidence of its own (docs/ages.md)."""
+        return self._do("ages_segments", {}, long=True)
+
+    def ages_export(self, path, *, segment=None, since=None, until=None, namespace=None, progress=None):
+        """Writes Evidence Packs (AGES) of the audit log."""
+        params = _given(segment=segment, since=since, until=until, namespace=namespace)
+        return self._long("ages_export", {"path": path, **params}, progress)
+
+    def ages_verify(self, path):
+        """The ``verdict`` on an Evidence Pack: ``VALID`` or ``TAMPERED``."""
+        return self._do("ages_verify", {"path": path}, long=True)
+
+    def saga(self, operation, **params):
+        """An operation on a SAGA document (docs/rpc.md, ``saga_*``), such as ``saga("export", wallet=...)``."""
+        return self._do(f"saga_{operation}", params, long=True)
+
+    def migrate_formats(self):
+        """The formats that ``migrate`` reads: ``name``, ``reads``, ``beside``."""
+        return self._do("migrate_formats", {}, _member("formats"))
 
     def _long(self, method, params, progress):
         if progress is not None:

@@ -35,9 +35,7 @@ _Format: TypeAlias = Literal["sml", "markdown", "json", "yaml", "text", "triples
 _Direction: TypeAlias = Literal["out", "in", "both"]
 
 class _Shared:
-    def __init__(
-        self, path: str, client: _native.Client, threads: int, embedders: Sequence[Any]
-    ) -> None: ...
+    def __init__(self, path: str, client: _native.Client, threads: int, embedders: Sequence[Any]) -> None: ...
 
 class _Face(Calls):
     def __init__(self, client: _native.Client, shared: _Shared) -> None: ...
@@ -332,6 +330,82 @@ class Store(_Face):
         user_id: str | None = None,
         dry_run: bool = False,
         progress: _Progress | None = None,
+    ) -> _Answer: ...
+    def alf_delta(
+        self,
+        path: str | os.PathLike[str],
+        since: int,
+        *,
+        agent_id: str | None = None,
+        progress: _Progress | None = None,
+    ) -> _Answer: ...
+    def alf_apply(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        dry_run: bool = False,
+        progress: _Progress | None = None,
+    ) -> _Answer: ...
+    def alf_validate(self, path: str | os.PathLike[str]) -> _Answer: ...
+    def alf_purge(
+        self,
+        reason: str,
+        requested_by: str,
+        *,
+        ids: Sequence[str] | None = None,
+        user_id: str | None = None,
+        whole_agent: bool = False,
+        agent_id: str | None = None,
+        dry_run: bool = False,
+    ) -> _Answer: ...
+    def ages_segments(self) -> _Answer: ...
+    def ages_export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        segment: int | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        namespace: str | None = None,
+        progress: _Progress | None = None,
+    ) -> _Answer: ...
+    def ages_verify(self, path: str | os.PathLike[str]) -> _Answer: ...
+    def saga(self, operation: str, **params: Any) -> _Answer: ...
+    def migrate_formats(self) -> list[_Answer]: ...
+    def prove(
+        self,
+        operation: Literal["supersede", "contradict", "contest", "retract", "lift_hold"],
+        address: _Address,
+        key: bytes,
+        *,
+        grain: Grain | Mapping[str, Any] | None = None,
+        signed: bool | None = None,
+        algorithm: Literal["ed25519", "p256"] = "ed25519",
+    ) -> _Answer: ...
+    def disclose(
+        self,
+        of: _Address | Grain | Mapping[str, Any],
+        hide: Iterable[str],
+    ) -> _Answer: ...
+    def encode(self, grain: Grain | Mapping[str, Any]) -> _Answer: ...
+    def decode(self, blob: bytes) -> _Answer: ...
+    def policy_show(self, preset: str | None = None) -> _Answer: ...
+    def policy_set(self, rules: str, reason: str, *, allow_weaker: bool = False) -> _Answer: ...
+    def owner(self, agent: str) -> _Answer: ...
+    def capabilities(self, *, agent: str | None = None, name: str | None = None) -> _Answer: ...
+    def handoffs(self, session_id: str) -> _Answer: ...
+    def cal_convert(self, query: str | Mapping[str, Any]) -> _Answer: ...
+    def cal_switch(
+        self,
+        to: Literal["on", "reads", "off"] | None = None,
+        reason: str | None = None,
+    ) -> _Answer: ...
+    def remove_vectors(self, model: str) -> int: ...
+    def rotate_keys(
+        self,
+        *,
+        key_file: str | os.PathLike[str] | None = None,
+        user_id: str | None = None,
     ) -> _Answer: ...
     def stream(
         self,
@@ -652,6 +726,93 @@ class AsyncStore(_Face):
         user_id: str | None = None,
         dry_run: bool = False,
         progress: _Progress | None = None,
+    ) -> Coroutine[Any, Any, _Answer]: ...
+    def alf_delta(
+        self,
+        path: str | os.PathLike[str],
+        since: int,
+        *,
+        agent_id: str | None = None,
+        progress: _Progress | None = None,
+    ) -> Coroutine[Any, Any, _Answer]: ...
+    def alf_apply(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        dry_run: bool = False,
+        progress: _Progress | None = None,
+    ) -> Coroutine[Any, Any, _Answer]: ...
+    def alf_validate(self, path: str | os.PathLike[str]) -> Coroutine[Any, Any, _Answer]: ...
+    def alf_purge(
+        self,
+        reason: str,
+        requested_by: str,
+        *,
+        ids: Sequence[str] | None = None,
+        user_id: str | None = None,
+        whole_agent: bool = False,
+        agent_id: str | None = None,
+        dry_run: bool = False,
+    ) -> Coroutine[Any, Any, _Answer]: ...
+    def ages_segments(self) -> Coroutine[Any, Any, _Answer]: ...
+    def ages_export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        segment: int | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        namespace: str | None = None,
+        progress: _Progress | None = None,
+    ) -> Coroutine[Any, Any, _Answer]: ...
+    def ages_verify(self, path: str | os.PathLike[str]) -> Coroutine[Any, Any, _Answer]: ...
+    def saga(self, operation: str, **params: Any) -> Coroutine[Any, Any, _Answer]: ...
+    def migrate_formats(self) -> Coroutine[Any, Any, list[_Answer]]: ...
+    def prove(
+        self,
+        operation: Literal["supersede", "contradict", "contest", "retract", "lift_hold"],
+        address: _Address,
+        key: bytes,
+        *,
+        grain: Grain | Mapping[str, Any] | None = None,
+        signed: bool | None = None,
+        algorithm: Literal["ed25519", "p256"] = "ed25519",
+    ) -> Coroutine[Any, Any, _Answer]: ...
+    def disclose(
+        self,
+        of: _Address | Grain | Mapping[str, Any],
+        hide: Iterable[str],
+    ) -> Coroutine[Any, Any, _Answer]: ...
+    def encode(self, grain: Grain | Mapping[str, Any]) -> Coroutine[Any, Any, _Answer]: ...
+    def decode(self, blob: bytes) -> Coroutine[Any, Any, _Answer]: ...
+    def policy_show(self, preset: str | None = None) -> Coroutine[Any, Any, _Answer]: ...
+    def policy_set(
+        self,
+        rules: str,
+        reason: str,
+        *,
+        allow_weaker: bool = False,
+    ) -> Coroutine[Any, Any, _Answer]: ...
+    def owner(self, agent: str) -> Coroutine[Any, Any, _Answer]: ...
+    def capabilities(
+        self,
+        *,
+        agent: str | None = None,
+        name: str | None = None,
+    ) -> Coroutine[Any, Any, _Answer]: ...
+    def handoffs(self, session_id: str) -> Coroutine[Any, Any, _Answer]: ...
+    def cal_convert(self, query: str | Mapping[str, Any]) -> Coroutine[Any, Any, _Answer]: ...
+    def cal_switch(
+        self,
+        to: Literal["on", "reads", "off"] | None = None,
+        reason: str | None = None,
+    ) -> Coroutine[Any, Any, _Answer]: ...
+    def remove_vectors(self, model: str) -> Coroutine[Any, Any, int]: ...
+    def rotate_keys(
+        self,
+        *,
+        key_file: str | os.PathLike[str] | None = None,
+        user_id: str | None = None,
     ) -> Coroutine[Any, Any, _Answer]: ...
     def stream(
         self,

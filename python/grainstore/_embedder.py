@@ -54,7 +54,10 @@ class Bounded:
     """Runs an embedder on a thread that does not keep the interpreter from ending, and waits for it so long only."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
+        # What it refers to may refer to the store: it is let go of when that closes.
+        self._function: EmbedFunction | None = embedder.function
+        self._named = (embedder.model, embedder.dimension, embedder.metric)
+        self._timeout = embedder.timeout
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -64,13 +67,13 @@ class Bounded:
 
     def native(self) -> tuple[Any, str, int, str]:
         """The embedder as the native half takes it."""
-        embedder = self._embedder
-        return (self, embedder.model, embedder.dimension, embedder.metric)
+        return (self, *self._named)
 
     def stop(self) -> None:
         """Lets nobody wait any longer: the store closes."""
         with self._lock:
             self._stopped = True
+            self._function = None
             for call in self._waiting:
                 call.end(_closed())
             self._calls.put(None)
@@ -88,12 +91,12 @@ class Bounded:
                 self._thread.start()
             self._waiting.add(call)
             self._calls.put(call)
-        answered = call.done.wait(self._embedder.timeout)
+        answered = call.done.wait(self._timeout)
         with self._lock:
             self._waiting.discard(call)
             if not answered:
                 self._late = call
-                raise TimeoutError(f"the embedder did not answer within {self._embedder.timeout} s")
+                raise TimeoutError(f"the embedder did not answer within {self._timeout} s")
         if call.error is not None:
             raise RuntimeError(f"{type(call.error).__name__}: {call.error}")
         return call.result
@@ -101,8 +104,12 @@ class Bounded:
     def _work(self) -> None:
         while (call := self._calls.get()) is not None:
             error: BaseException | None = None
+            function = self._function
+            if function is None:
+                call.end(_closed())
+                return
             try:
-                call.result = [_numbers(vector) for vector in self._embedder.function(call.texts)]
+                call.result = [_numbers(vector) for vector in function(call.texts)]
             except BaseException as raised:
                 error = raised
             call.end(error)

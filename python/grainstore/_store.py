@@ -143,12 +143,10 @@ class Store(_Face):
 
     def _do(self, method, params, finish=None, *, long=False, progress=None):
         client, shared = self._client, self._shared
-        if shared.closed:
-            raise _gone()
+        shared.check()
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("%s on %s", method, shared.path)
         if (long or client.owner is not None) and _is_main_thread():
-            shared.check()
             answer = _interruptible(shared, client, method, params, progress)
         else:
             answer = client.call(method, params, None, _listener(progress))

@@ -126,7 +126,11 @@ impl Client {
     /// The process that owned the store when it was last looked for; None if it is this one.
     #[getter]
     fn owner(&self) -> PyResult<Option<u32>> {
-        Ok(self.client()?.owner())
+        // In a fork a lock may be held by a thread that is not there.
+        match std::process::id() == self.process {
+            true => Ok(self.client()?.owner()),
+            false => Ok(None),
+        }
     }
 
     /// True if the store was made when it was opened.

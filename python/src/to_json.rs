@@ -173,10 +173,12 @@ impl Out {
 
     fn write_members(&mut self, members: &Bound<'_, PyDict>, depth: usize) -> Result<(), Wrong> {
         self.push(b"{")?;
-        for (at, (name, value)) in members.iter().enumerate() {
+        // A value that is made plain by code of its own may change the dict meanwhile.
+        for (at, member) in members.items().iter().enumerate() {
             if at > 0 {
                 self.push(b",")?;
             }
+            let (name, value) = member.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
             let Ok(name) = name.cast_into::<PyString>() else {
                 let message = "the names of a dict have to be texts".to_owned();
                 return Err(Wrong { why: Why::Type(message), place: Vec::new() });

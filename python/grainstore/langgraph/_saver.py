@@ -195,10 +195,10 @@ class GrainSaver(BaseCheckpointSaver[str]):
         parent = self._parent(place, parent_id)
         before = {} if parent is None else self._reader().channels(parent)
         at = self._clock.stamp()
-        heads: list[Head] = []  # type: ignore[valid-type]
+        heads: list[Head] = []
 
         def make(packing: Packing) -> Sequence[Mapping[str, Any]]:
-            head = head_of(packing, self.serde, config, place, checkpoint, metadata, new_versions, before, at)
+            head = head_of(packing, self.serde, config, checkpoint, metadata, new_versions, before, at)
             heads.append(head)
             return [head.fields()]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -110,8 +111,9 @@ def trim(store: Store, thread: str, dropped: set[tuple[Place, str]], older: set[
     everything = list(_records(store, thread))
     writes = [one for one in everything if isinstance(one, Writes) and (one.place, one.id) in dropped | older]
     heads = [one for one in everything if isinstance(one, Head) and (one.place, one.id) in dropped]
-    let_go = {address for record in (*writes, *heads) for address in _values_of(library, record)}
-    for record in (*writes, *heads):
+    doomed: list[Head | Writes] = [*writes, *heads]
+    let_go = {address for record in doomed for address in _values_of(library, record)}
+    for record in doomed:
         _erase(store, record.address)
     _erase_values(store, thread, let_go)
 
@@ -226,7 +228,5 @@ def _records(store: Store, thread: str) -> Iterator[Head | Writes]:
 
 
 def _erase(store: Store, address: str) -> None:
-    try:
+    with contextlib.suppress(ErasedError, NotFoundError):
         settled(lambda: store.erase(address, "the checkpoint was deleted"))
-    except (ErasedError, NotFoundError):
-        pass

@@ -138,8 +138,8 @@ def _step(place: Place, checkpoint_id: str, metadata: Mapping[str, Any]) -> dict
 
 def parsed(found: Found) -> Head | Writes | None:
     """The checkpoint or the writes of a grain; None for a grain of somebody else."""
-    references = found.grain.get("content_refs") or [{}]
-    uri, plain = references[0].get("uri"), references[0].get("metadata")
+    references: list[dict[str, Any]] = found.grain.get("content_refs") or [{}]
+    uri, plain = references[0].get("uri"), references[0].get("metadata", {})
     if uri == _URI + "checkpoint":
         return _head(found, plain)
     if uri == _URI + "writes":

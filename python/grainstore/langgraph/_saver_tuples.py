@@ -19,7 +19,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from .._store import Store
-from ._saver_keys import Place, text
+from ._saver_keys import Place, id_of, place_of, text
 from ._saver_log import Step, step_of
 from ._saver_records import Channel, Head, Write, channels_bytes, channels_of, version_text
 from ._saver_values import Kept, Library, Packing
@@ -58,10 +58,11 @@ class Reader:
         values = {name: channel.value for name, channel in channels.items() if channel.value is not None}
         written = (write.value for _, write in writes)
         self._library.fetch([head.checkpoint, head.metadata, *values.values(), *written])
-        loaded = {name: self._loaded(value) for name, value in values.items()}
+        checkpoint: Checkpoint = self._loaded(head.checkpoint)
+        checkpoint["channel_values"] = {name: self._loaded(value) for name, value in values.items()}
         return CheckpointTuple(
             config=config_of(head.place, head.id, thread),
-            checkpoint={**self._loaded(head.checkpoint), "channel_values": loaded},
+            checkpoint=checkpoint,
             metadata=self._loaded(head.metadata),
             parent_config=config_of(head.place, head.parent, thread) if head.parent else None,
             pending_writes=[(call.task, write.channel, self._loaded(write.value)) for call, write in writes],
@@ -113,7 +114,6 @@ def head_of(
     packing: Packing,
     serde: SerializerProtocol,
     config: RunnableConfig,
-    place: Place,
     checkpoint: Checkpoint,
     metadata: CheckpointMetadata,
     new_versions: ChannelVersions,
@@ -127,11 +127,10 @@ def head_of(
     packing.seal()
     full = get_checkpoint_metadata(config, metadata)
     run_id = full.get("run_id")
-    parent = config["configurable"].get("checkpoint_id")
     head = Head(
-        place,
-        text(checkpoint["id"], "checkpoint id"),
-        text(parent, "checkpoint_id") if parent else None,
+        place_of(config),
+        text(checkpoint["id"], "the id of a checkpoint"),
+        id_of(config),
         at,
         packing.inline(*serde.dumps_typed(rest)),
         packing.inline(*serde.dumps_typed(full)),
@@ -156,8 +155,8 @@ def _channels(
     for name, number in all_versions.items():
         version = version_text(number)
         former = before.get(text(name, "the name of a channel"))
-        is_new = name in new_versions or former is None or former.version != version
-        if former is not None and not is_new:
+        stays = former is not None and former.version == version and name not in new_versions
+        if former is not None and stays and (former.value is not None or name not in values):
             channels[name] = former
         else:
             value = packing.apart(*serde.dumps_typed(values[name])) if name in values else None

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-import grainstore
 import pytest
+
+import grainstore
 from grainstore.langgraph import GrainSaver
 
 conformance = pytest.importorskip("langgraph.checkpoint.conformance")

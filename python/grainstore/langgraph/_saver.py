@@ -7,7 +7,8 @@ import os
 import random
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -19,21 +20,23 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
     CheckpointTuple,
     DeltaChannelHistory,
+    get_checkpoint_metadata,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from .._errors import IntegrityError
+from .._errors import ErasedError, IntegrityError
 from .._store import AsyncStore, Store
 from . import _saver_keep as keep
-from ._saver_commit import commit
+from ._saver_commit import Committed, Make, commit
 from ._saver_handle import Handle
 from ._saver_keys import Place, configurable, id_of, order, place_of, text, thread_text
-from ._saver_log import Step, descending, newest, of_thread, step_of
+from ._saver_log import Step, descending, newest, of_place, of_thread, step_of
 from ._saver_records import Clock, Head, Writes
-from ._saver_tuples import Reader, ancestors, config_of, head_of, writes_of
+from ._saver_tuples import Reader, ancestors, config_of, head_of, run_of, writes_of
 from ._saver_values import Gone, Packing
 
 S = TypeVar("S", bound="GrainSaver")
+T = TypeVar("T")
 
 _ATTEMPTS = 5
 #: How many checkpoints a saver remembers: those that the next ones go on from.
@@ -192,28 +195,42 @@ class GrainSaver(BaseCheckpointSaver[str]):
         saver stored or read it.
         """
         place, parent_id = place_of(config), id_of(config)
-        parent = self._parent(place, parent_id)
-        before = {} if parent is None else self._reader().channels(parent)
+        full = get_checkpoint_metadata(config, metadata)
         at = self._clock.stamp()
-        heads: list[Head] = []
 
-        def make(packing: Packing) -> Sequence[Mapping[str, Any]]:
-            head = head_of(packing, self.serde, config, checkpoint, metadata, new_versions, before, at)
-            heads.append(head)
-            return [head.fields()]
+        def store(parent: Head | None) -> Head:
+            before = {} if parent is None else self._reader().channels(parent)
+            heads = []
 
-        (made,) = commit(self._handle.store(), self._basis, place.thread, make, parent)
-        head = heads[-1]
-        head.address, head.grain = made["address"], made["grain"]
+            def make(packing: Packing) -> Sequence[Mapping[str, Any]]:
+                heads.append(head_of(packing, self.serde, config, checkpoint, full, new_versions, before, at))
+                return [heads[-1].fields()]
+
+            (made,) = self._commit(place, make, parent, run_of(full))
+            return replace(heads[-1], address=made["address"], grain=made["grain"])
+
+        head = self._fenced(place, parent_id, store)
         self._memory.add(head)
         return config_of(place, head.id, configurable(config)["thread_id"])
 
-    def _parent(self, place: Place, checkpoint_id: str | None) -> Head | None:
-        if checkpoint_id is None:
-            return None
-        known = self._memory.get(place, checkpoint_id)
-        if known is not None:
-            return known
+    def _commit(self, place: Place, make: Make, fence: Head | None, run_id: str | None = None) -> Committed:
+        return commit(self._handle.store(), self._basis, place.thread, make, fence, run_id)
+
+    def _fenced(self, place: Place, checkpoint_id: str | None, store: Callable[[Head | None], T]) -> T:
+        """Stores what goes on from a checkpoint, or belongs to it. It is looked for if this saver does not know it."""
+        known = None if checkpoint_id is None else self._memory.get(place, checkpoint_id)
+        if checkpoint_id is None or known is None:
+            return store(None if checkpoint_id is None else self._stored(place, checkpoint_id))
+        try:
+            return store(known)
+        except ErasedError:
+            again = self._stored(place, checkpoint_id)
+            if again is None:
+                raise
+            # It was stored again since, as by a copy of its thread.
+            return store(again)
+
+    def _stored(self, place: Place, checkpoint_id: str) -> Head | None:
         step = step_of(self._handle.store(), place, checkpoint_id)
         return None if step is None else step.head
 
@@ -241,8 +258,7 @@ class GrainSaver(BaseCheckpointSaver[str]):
             made = writes_of(packing, self.serde, writes)
             return [*Writes(place, checkpoint_id, task, path, at, made).grains()]
 
-        fence = self._memory.get(place, checkpoint_id)
-        commit(self._handle.store(), self._basis, place.thread, make, fence)
+        self._fenced(place, checkpoint_id, lambda head: self._commit(place, make, head))
 
     # Whole threads
 
@@ -384,7 +400,7 @@ def _where(config: RunnableConfig | None) -> dict[str, Any]:
         return {}
     place, only = place_of(config), id_of(config)
     whole_thread = configurable(config).get("checkpoint_ns") is None
-    where = of_thread(place.thread) if whole_thread else {"session_id": place.session}
+    where = of_thread(place.thread) if whole_thread else of_place(place)
     return where if only is None else {**where, "time_from": order(only), "time_to": order(only)}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from .._errors import ErasedError
 from .._store import Store
@@ -13,21 +13,25 @@ from ._saver_records import Head
 from ._saver_values import Packing
 
 #: What makes the grains of a record, whose values it gives to the packing.
-Make = Callable[[Packing], Sequence[Mapping[str, Any]]]
+Make: TypeAlias = Callable[[Packing], Sequence[Mapping[str, Any]]]
+#: Grains that were stored: each a ``grain`` with its ``address``.
+Committed: TypeAlias = list[dict[str, Any]]
 
 # How often, and after how many seconds, grains are dated anew that are as old as the erasure of their thread.
 _ATTEMPTS = 200
 _PAUSE = 0.005
 
 
-def commit(store: Store, basis: str | None, thread: str, make: Make, fence: Head | None = None) -> list[dict[str, Any]]:
+def commit(
+    store: Store, basis: str | None, thread: str, make: Make, fence: Head | None = None, run_id: str | None = None
+) -> Committed:
     """Stores what ``make`` makes, with its values. Returns each grain, with its ``address``.
 
     ``fence`` is the checkpoint that it goes on from. It is stored along, which changes nothing as long as it is there,
-    and refuses all of it (:class:`ErasedError`) once it was erased.
+    and refuses all of it (:class:`ErasedError`) once it was erased. ``run_id`` is the run whose grains they are.
     """
     for attempt in range(_ATTEMPTS):
-        common = _common(thread, basis)
+        common = _common(thread, basis, run_id)
         packing = Packing(common, lambda grain: _address(store, grain), lambda grains: _put(store, fence, grains))
         try:
             records = [{**common, **fields} for fields in make(packing)]
@@ -45,10 +49,13 @@ def commit(store: Store, basis: str | None, thread: str, make: Make, fence: Head
     raise AssertionError("unreachable")
 
 
-def _common(thread: str, basis: str | None) -> dict[str, Any]:
-    named = {} if basis is None else {"processing_basis": basis}
-    now = time.time_ns() // 1_000_000
-    return {"type": "state", "context": {}, "user_id": owner(thread), "created_at": now, **named}
+def _common(thread: str, basis: str | None, run_id: str | None) -> dict[str, Any]:
+    common = {"type": "state", "context": {}, "user_id": owner(thread), "created_at": time.time_ns() // 1_000_000}
+    if basis is not None:
+        common["processing_basis"] = basis
+    if run_id is not None:
+        common["run_id"] = run_id
+    return common
 
 
 def _address(store: Store, grain: dict[str, Any]) -> str:

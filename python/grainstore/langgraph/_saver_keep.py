@@ -18,7 +18,7 @@ from ._saver_keys import STEPS, VALUES, Place, owner
 from ._saver_log import Step, found, of_thread, records
 from ._saver_records import Channel, Head, Writes, channels_bytes, channels_of, newest_heads
 from ._saver_tuples import Reader, ancestors
-from ._saver_values import Kept, Library, Packing, Sheet, grains_of
+from ._saver_values import Kept, Library, Packing, Sheet, grains_of, is_early
 
 T = TypeVar("T")
 
@@ -55,13 +55,12 @@ def delete_runs(store: Store, run_ids: Iterable[str]) -> None:
 
 
 def _threads_of(store: Store, runs: Iterable[str]) -> list[str]:
-    prefix = owner("")
-    threads: dict[str, None] = {}
-    for run in runs:
-        for namespace in (STEPS, VALUES):
-            for one in found(store, {"run_id": run, "namespace": namespace}):
-                threads[one.grain["user_id"].removeprefix(prefix)] = None
-    return list(threads)
+    """The threads that have something of runs; values may be all that an interrupted call has left of them."""
+    owners: set[str] = set()
+    for namespace in (STEPS, VALUES):
+        for run in runs:
+            owners.update(one.grain["user_id"] for one in found(store, {"run_id": run, "namespace": namespace}))
+    return [one.removeprefix(owner("")) for one in sorted(owners)]
 
 
 def prune(store: Store, serde: SerializerProtocol, thread: str) -> None:
@@ -128,17 +127,25 @@ def _erase_values(store: Store, thread: str, let_go: set[str]) -> None:
         for record in _records(store, thread):
             named.add(record.address)
             named.update(_values_of(Library(store), record))
+    of_runs = []
     for address in candidates:
-        if address not in named and (address in let_go or _is_left_over(store, address)):
+        (grain,) = [None] if address in named else grains_of(store, [address])
+        if grain is None or not (address in let_go or _is_left_over(grain)):
+            continue
+        if "run_id" in grain:
+            of_runs.append(address)
+        else:
             _erase(store, address)
+    # Those by which the next call finds this thread, if this one is interrupted, go last.
+    for address in of_runs:
+        _erase(store, address)
 
 
-def _is_left_over(store: Store, address: str) -> bool:
-    """True for values that are too old to be those of a checkpoint to come."""
-    (grain,) = grains_of(store, [address])
-    if grain is None or grain.get("namespace") != VALUES:
+def _is_left_over(grain: Mapping[str, Any]) -> bool:
+    """True for values without a checkpoint, unless they may be those of one to come."""
+    if grain.get("namespace") != VALUES:
         return False
-    return bool(grain["created_at"] < time.time_ns() // 1_000_000 - _PATIENCE_MS)
+    return not is_early(grain) or grain["created_at"] < time.time_ns() // 1_000_000 - _PATIENCE_MS
 
 
 def _values_of(library: Library, record: Head | Writes) -> set[str]:
@@ -192,8 +199,10 @@ class _Moved:
         (grain,) = grains_of(self._store, [sheet.address])
         if grain is None:
             raise NotFoundError("the thread was deleted while it was copied", code="ERR_NOT_FOUND")
-        fields = {"namespace": VALUES, "content_refs": grain["content_refs"]}
-        (made,) = commit(self._store, basis, self._target, lambda _: [fields])
+        first, *others = grain["content_refs"]
+        early = {**first, "metadata": {"early": True}}
+        fields = {"namespace": VALUES, "content_refs": [early, *others]}
+        (made,) = commit(self._store, basis, self._target, lambda _: [fields], run_id=grain.get("run_id"))
         return Sheet(made["address"], sheet.size)
 
     def grains(self, some: Sequence[Head | Writes], packing: Packing) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._answers import Found
+from .._errors import KeyRequiredError
 from .._store import Store
 from ._saver_keys import NAMED, STEPS, Place, order, owner
 from ._saver_records import Head, Write, Writes, newest_heads, parsed, pending
@@ -30,14 +31,27 @@ class Step:
 
 
 def found(store: Store, where: Mapping[str, Any]) -> Iterator[Found]:
-    """The grains of a query, the latest first."""
+    """The grains of a query, the latest first.
+
+    Raises ``KeyRequiredError`` for a query without a thread in an encrypted store, where each has a key of its own.
+    """
     limit, cursor = _FIRST_PAGE, None
     while True:
-        page = store.page(where, sort="newest", limit=limit, cursor=cursor)
+        try:
+            page = store.page(where, sort="newest", limit=limit, cursor=cursor)
+        except KeyRequiredError as error:
+            raise _needs_thread(where, error) from error
         yield from page.results
         limit, cursor = min(4 * limit, _PAGE), page.next_cursor
         if cursor is None:
             return
+
+
+def _needs_thread(where: Mapping[str, Any], error: KeyRequiredError) -> KeyRequiredError:
+    if "user_id" in where:
+        return error
+    message = "an encrypted store has a key for each thread, and cannot be asked for all of them at once"
+    return KeyRequiredError(message, code=error.code, hint="name the thread")
 
 
 def records(store: Store, where: Mapping[str, Any]) -> Iterator[Head | Writes]:
@@ -77,7 +91,7 @@ def _place_of(step: Step) -> tuple[str, Place]:
 
 def newest(store: Store, place: Place) -> Step | None:
     """The newest checkpoint of a place: the one with the greatest id. One query, where ids are UUIDs."""
-    where = {"session_id": place.session}
+    where = of_place(place)
     last = next(steps(store, where), None)
     if last is None or order(last.head.id) < NAMED:
         return last
@@ -88,7 +102,7 @@ def newest(store: Store, place: Place) -> Step | None:
 def step_of(store: Store, place: Place, checkpoint_id: str) -> Step | None:
     """A checkpoint by its id."""
     at = order(checkpoint_id)
-    where = {"session_id": place.session, "time_from": at, "time_to": at}
+    where = {**of_place(place), "time_from": at, "time_to": at}
     for step in together(list(records(store, where))):
         if step.head.id == checkpoint_id:
             return step
@@ -103,6 +117,11 @@ def descending(store: Store, where: Mapping[str, Any], before: str | None) -> It
         (timed if at < NAMED else named)["time_to"] = at
     both = heapq.merge(steps(store, timed), steps(store, named), key=_place_of, reverse=True)
     return (step for step in both if before is None or step.head.id < before)
+
+
+def of_place(place: Place) -> dict[str, Any]:
+    """The condition for the grains of a thread in one of its namespaces."""
+    return {**of_thread(place.thread), "session_id": place.session}
 
 
 def of_thread(thread: str) -> dict[str, Any]:

@@ -66,8 +66,7 @@ class Head:
             "metadata": self.metadata.plain(),
             "channels": self.channels.plain(),
         }
-        run = {} if self.run_id is None else {"run_id": self.run_id}
-        return {**_step(self.place, self.id, metadata), **run}
+        return _step(self.place, self.id, metadata)
 
     def kept(self) -> list[Kept]:
         """What it is made of, beside the values of channels."""

@@ -14,7 +14,6 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     DeltaChannelHistory,
     PendingWrite,
-    get_checkpoint_metadata,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
@@ -120,25 +119,32 @@ def head_of(
     before: Mapping[str, Channel],
     at: int,
 ) -> Head:
-    """A checkpoint on its way into grains. ``before`` are the channels of the one that it goes on from."""
+    """A checkpoint on its way into grains.
+
+    ``metadata`` is all of it, ``before`` are the channels of the checkpoint that it goes on from.
+    """
     rest: dict[str, Any] = dict(checkpoint)
     values: Mapping[str, Any] = rest.pop("channel_values", {})
     channels = _channels(packing, serde, rest.get("channel_versions", {}), values, new_versions, before)
     packing.seal()
-    full = get_checkpoint_metadata(config, metadata)
-    run_id = full.get("run_id")
     head = Head(
         place_of(config),
         text(checkpoint["id"], "the id of a checkpoint"),
         id_of(config),
         at,
         packing.inline(*serde.dumps_typed(rest)),
-        packing.inline(*serde.dumps_typed(full)),
+        packing.inline(*serde.dumps_typed(metadata)),
         packing.inline("json", channels_bytes(channels)),
-        text(run_id, "run_id") if isinstance(run_id, str) else None,
+        run_of(metadata),
     )
     packing.seal()
     return head
+
+
+def run_of(metadata: CheckpointMetadata) -> str | None:
+    """The run that made a checkpoint, by its metadata."""
+    run_id = metadata.get("run_id")
+    return text(run_id, "run_id") if isinstance(run_id, str) else None
 
 
 def _channels(

@@ -113,18 +113,19 @@ class Packing:
         sheets, self._open = self._open, []
         if sum(sheet.size for sheet in sheets) <= EARLY_BYTES:
             for sheet in sheets:
-                grain = self._grain(sheet)
+                grain = self._grain(sheet, {})
                 sheet.address = self._address(grain)
                 self.grains.append(grain)
             return
         for at in range(0, len(sheets), _SHEETS_AT_ONCE):
             batch = sheets[at : at + _SHEETS_AT_ONCE]
-            addresses = self._put([self._grain(sheet) for sheet in batch])
+            addresses = self._put([self._grain(sheet, {"early": True}) for sheet in batch])
             for sheet, address in zip(batch, addresses, strict=True):
                 sheet.address = address
 
-    def _grain(self, sheet: Sheet) -> dict[str, Any]:
+    def _grain(self, sheet: Sheet, metadata: Mapping[str, Any]) -> dict[str, Any]:
         references = [_reference(part) for part in sheet.parts]
+        references[0]["metadata"] = metadata
         sheet.parts = []
         return {**self._common, "namespace": VALUES, "content_refs": references}
 
@@ -162,6 +163,11 @@ def grains_of(store: Store, addresses: list[str]) -> list[dict[str, Any] | None]
     """Grains by their addresses, None for those that are not there."""
     grains: list[dict[str, Any] | None] = store.call("get_batch", {"addresses": addresses})["grains"]
     return grains
+
+
+def is_early(grain: Mapping[str, Any]) -> bool:
+    """True for values that were stored before what names them."""
+    return bool((grain["content_refs"][0].get("metadata") or {}).get("early"))
 
 
 def _parts_of(grain: Mapping[str, Any]) -> list[bytes]:

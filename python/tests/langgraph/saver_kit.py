@@ -27,5 +27,9 @@ def checkpoint(id: str | None = None, versions: dict[str, Any] | None = None, **
 
 
 def ids(found: Any) -> list[str]:
-    """The ids of checkpoints."""
-    return [one.config["configurable"]["checkpoint_id"] for one in found]
+    """The ids of checkpoints, or of their configs."""
+    return [_config(one)["configurable"]["checkpoint_id"] for one in found]
+
+
+def _config(found: Any) -> Any:
+    return found if isinstance(found, dict) else found.config

@@ -149,8 +149,8 @@ class GrainSaver(BaseCheckpointSaver[str]):
     ) -> Iterator[CheckpointTuple]:
         """Checkpoints, the greatest id first: of a thread, of one of its namespaces, or of all threads (None).
 
-        ``filter`` has values that the metadata must have; ``before`` names a checkpoint whose id all are below;
-        ``limit`` is how many there are at most. They are read as they are asked for.
+        ``filter`` has values that the metadata must have, None for keys that it must not have; ``before`` names a
+        checkpoint whose id all are below; ``limit`` is how many there are at most. They are read as they are asked for.
         """
         before_id = None if before is None else id_of(before)
         only = id_of(config) if config else None
@@ -409,4 +409,4 @@ def _thread_in(config: RunnableConfig | None) -> object:
 
 
 def _suits(metadata: Mapping[str, Any], filter: Mapping[str, Any]) -> bool:
-    return all(name in metadata and metadata[name] == value for name, value in filter.items())
+    return all(metadata.get(name) == value for name, value in filter.items())

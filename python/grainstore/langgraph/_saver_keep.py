@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from .._errors import ErasedError, InDoubtError, NotFoundError
+from .._errors import ErasedError, InDoubtError, LimitError, NotFoundError
 from .._store import Store
 from ._saver_commit import commit
 from ._saver_keys import STEPS, VALUES, Place, owner
@@ -120,7 +120,7 @@ def trim(store: Store, thread: str, dropped: set[tuple[Place, str]], older: set[
 def _erase_values(store: Store, thread: str, let_go: set[str]) -> None:
     """Erases values that nobody names: those of checkpoints that went, and what an interrupted call has left."""
     # The list of candidates comes first: what is stored from now on is none.
-    candidates = store.subject_report(owner(thread))["addresses"]
+    candidates = _addresses(store, thread, let_go)
     named: set[str] = set()
     # Twice, since a checkpoint that is stored meanwhile may name what only one that is erased meanwhile named.
     for _ in range(2):
@@ -139,6 +139,15 @@ def _erase_values(store: Store, thread: str, let_go: set[str]) -> None:
     # Those by which the next call finds this thread, if this one is interrupted, go last.
     for address in of_runs:
         _erase(store, address)
+
+
+def _addresses(store: Store, thread: str, let_go: set[str]) -> list[str]:
+    try:
+        addresses: list[str] = store.subject_report(owner(thread))["addresses"]
+    except LimitError:
+        # The thread has more grains than a report; what is left over waits for a later call.
+        return list(let_go)
+    return addresses
 
 
 def _is_left_over(grain: Mapping[str, Any]) -> bool:

@@ -15,10 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._answers import Found
+from .._errors import StoreVersionError
 from ._saver_keys import STEPS, Place, order
 from ._saver_values import Kept
 
 _URI = "langgraph:"
+# How checkpoints and writes lie in grains; it goes up when that changes.
+_FORMAT = 1
 # Bytes of the JSON of writes that one grain may have.
 _WRITES_BYTES = 256 * 1024
 
@@ -122,7 +125,7 @@ def _portions(writes: Sequence[Write]) -> Iterator[list[list[Any]]]:
 
 
 def _named(kind: str, place: Place, checkpoint_id: str, at: int) -> dict[str, Any]:
-    return {"kind": kind, "thread": place.thread, "ns": place.ns, "id": checkpoint_id, "at": at}
+    return {"v": _FORMAT, "kind": kind, "thread": place.thread, "ns": place.ns, "id": checkpoint_id, "at": at}
 
 
 def _step(place: Place, checkpoint_id: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,14 +139,20 @@ def _step(place: Place, checkpoint_id: str, metadata: Mapping[str, Any]) -> dict
 
 
 def parsed(found: Found) -> Head | Writes | None:
-    """The checkpoint or the writes of a grain; None for a grain of somebody else."""
+    """The checkpoint or the writes of a grain; None for a grain of somebody else.
+
+    Raises ``StoreVersionError`` for one of a later version of this package.
+    """
     references: list[dict[str, Any]] = found.grain.get("content_refs") or [{}]
     uri, plain = references[0].get("uri"), references[0].get("metadata", {})
+    if uri not in (_URI + "checkpoint", _URI + "writes"):
+        return None
+    if plain["v"] > _FORMAT:
+        message = f"a later version of grainstore has stored checkpoints of thread {plain['thread']!r}"
+        raise StoreVersionError(message, code="ERR_STORE_VERSION", hint="use that version here, too")
     if uri == _URI + "checkpoint":
         return _head(found, plain)
-    if uri == _URI + "writes":
-        return _writes(found, plain)
-    return None
+    return _writes(found, plain)
 
 
 def _head(found: Found, plain: Mapping[str, Any]) -> Head:

@@ -18,6 +18,7 @@ from saver_kit import checkpoint, config, ids
 
 import grainstore
 from grainstore.langgraph import GrainSaver
+from grainstore.langgraph._saver_keys import STEPS, order
 
 ODD = ["a/b", "a%2Fb", "..", "ä☕", "a:b", "langgraph-checkpoints:steps", " ", "\x00", "x" * 3000, "*", "'\"\\"]
 
@@ -325,3 +326,59 @@ def _compare(saver: GrainSaver, other: BaseCheckpointSaver[Any], where: Any) -> 
 
 def _plain(found: CheckpointTuple | None) -> Any:
     return None if found is None else found._asdict()
+
+
+def test_what_a_later_version_has_stored_is_told(tmp_path: Path) -> None:
+    with grainstore.open(tmp_path) as store:
+        saver = GrainSaver(store)
+        put(saver, checkpoint())
+        (head,) = store.query({"namespace": "langgraph-checkpoints:steps"})
+        (reference,) = head.grain["content_refs"]
+        later = {**reference, "metadata": {**reference["metadata"], "v": 2}}
+        store.put({**head.grain, "timestamp_ms": head.grain["timestamp_ms"] + 1, "content_refs": [later]})
+        with pytest.raises(grainstore.StoreVersionError, match="a later version of grainstore"):
+            saver.get_tuple(config())
+
+
+def test_grains_of_others_beside_checkpoints_are_left_alone(tmp_path: Path) -> None:
+    with grainstore.open(tmp_path) as store:
+        saver = GrainSaver(store)
+        stored = put(saver, checkpoint(a=1), a="b")
+        namespace, user = "langgraph-checkpoints:steps", "langgraph-thread:thread"
+        other = {"type": "event", "content": "a note", "namespace": namespace, "session_id": "thread/"}
+        store.put({**other, "user_id": user, "timestamp_ms": 1 << 52})
+        found = saver.get_tuple(config())
+        assert found is not None and found.config == stored and ids(saver.list(None)) == ids([stored])
+        assert ids(saver.list(config(), filter={"a": "b", "nothing": None})) == ids([stored])
+        assert ids(saver.list(config(), filter={"a": "c"})) == []
+        saver.prune(["thread"])
+        assert [one["content"] for one in store.query({"type": "event"})] == ["a note"]
+
+
+def test_a_long_thread_is_read_by_its_lists(tmp_path: Path) -> None:
+    """However long a thread is, its newest checkpoint and any other take as many grains."""
+    with grainstore.open(tmp_path) as store:
+        saver, stored = GrainSaver(store), [config()]
+        for step in range(60):
+            stored.append(put(saver, checkpoint(a=step), stored[-1], {"a": str(step)}))
+            saver.put_writes(stored[-1], [("a", step)], "task")
+        for where in ({}, {"time_to": order(ids(stored[30:31])[0])}):
+            place = {"user_id": "langgraph-thread:thread", "session_id": "thread/"}
+            page = store.page({**place, "namespace": STEPS, **where}, sort="newest", limit=4, explain=True)
+            assert page.plan is not None and page.plan["scanned"] <= 5 and len(page.results) == 4
+        calls: list[str] = []
+        do = grainstore.Store._do
+
+        def counted(self: Any, method: str, *arguments: Any, **options: Any) -> Any:
+            calls.append(method)
+            return do(self, method, *arguments, **options)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(grainstore.Store, "_do", counted)
+            for where in (config(), stored[30]):
+                calls.clear()
+                assert GrainSaver(store).get_tuple(where) is not None
+                assert calls == ["query", "get_batch"]
+            calls.clear()
+            put(saver, checkpoint(a=1, b=2), stored[-1], {"b": "1"})
+            assert calls == ["encode", "put_batch"]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import os
 import random
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -39,6 +42,8 @@ S = TypeVar("S", bound="GrainSaver")
 T = TypeVar("T")
 
 _ATTEMPTS = 5
+# Checkpoints of a list whose values are read at a time.
+_LISTED_AT_ONCE = 16
 #: How many checkpoints a saver remembers: those that the next ones go on from.
 _REMEMBERED = 128
 
@@ -155,20 +160,22 @@ class GrainSaver(BaseCheckpointSaver[str]):
         before_id = None if before is None else id_of(before)
         only = id_of(config) if config else None
         reader = self._reader()
-        left = limit
-        for step in descending(self._handle.store(), _where(config), before_id):
-            if left is not None and left <= 0:
-                return
-            if only is not None and step.head.id != only:
-                continue
-            try:
-                if filter and not _suits(reader.metadata(step.head), filter):
+        found = descending(self._handle.store(), _where(config), before_id)
+        suiting = (
+            step for step in found if (only is None or step.head.id == only) and _suits(reader, step.head, filter)
+        )
+        left = sys.maxsize if limit is None else max(limit, 0)
+        while some := [*itertools.islice(suiting, min(left, _LISTED_AT_ONCE))]:
+            left -= len(some)
+            with contextlib.suppress(Gone):
+                reader.prepare(some)
+            for step in some:
+                try:
+                    one = reader.tuple_of(step, _thread_in(config))
+                except Gone:
+                    # It was deleted meanwhile.
                     continue
-                found = reader.tuple_of(step, _thread_in(config))
-            except Gone:
-                continue
-            left = None if left is None else left - 1
-            yield found
+                yield one
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -408,5 +415,12 @@ def _thread_in(config: RunnableConfig | None) -> object:
     return configurable(config)["thread_id"] if config else None
 
 
-def _suits(metadata: Mapping[str, Any], filter: Mapping[str, Any]) -> bool:
+def _suits(reader: Reader, head: Head, filter: Mapping[str, Any] | None) -> bool:
+    """True if the metadata of a checkpoint has the values of a filter; not if it was deleted meanwhile."""
+    if not filter:
+        return True
+    try:
+        metadata = reader.metadata(head)
+    except Gone:
+        return False
     return all(metadata.get(name) == value for name, value in filter.items())

@@ -23,6 +23,9 @@ from ._saver_log import Step, step_of
 from ._saver_records import Channel, Head, Write, channels_bytes, channels_of, version_text
 from ._saver_values import Kept, Library, Packing
 
+# Bytes of values that are read at once for several checkpoints.
+_PREPARED_BYTES = 4 * 1024 * 1024
+
 
 def config_of(place: Place, checkpoint_id: str, thread: object = None) -> RunnableConfig:
     """The config of a checkpoint, with the thread id as it was given."""
@@ -51,12 +54,28 @@ class Reader:
         self._library.fetch([head.channels])
         return channels_of(self._library.bytes_of(head.channels))
 
+    def prepare(self, steps: Sequence[Step]) -> None:
+        """Reads at once what the tuples of these need, of so many of them as are small together."""
+        found: list[Kept] = []
+        size = 0
+        for step in steps:
+            more = self._all_kept(step)
+            size += sum(sheet.size for kept in more for sheet in kept.sheets())
+            if size > _PREPARED_BYTES:
+                break
+            found += more
+        self._library.fetch(found)
+
+    def _all_kept(self, step: Step) -> list[Kept]:
+        values = (channel.value for channel in self.channels(step.head).values())
+        written = (write.value for _, write in step.writes())
+        return [*step.head.kept(), *(value for value in values if value is not None), *written]
+
     def tuple_of(self, step: Step, thread: object = None) -> CheckpointTuple:
         """A checkpoint with all that belongs to it."""
         head, channels, writes = step.head, self.channels(step.head), step.writes()
         values = {name: channel.value for name, channel in channels.items() if channel.value is not None}
-        written = (write.value for _, write in writes)
-        self._library.fetch([head.checkpoint, head.metadata, *values.values(), *written])
+        self._library.fetch(self._all_kept(step))
         checkpoint: Checkpoint = self._loaded(head.checkpoint)
         checkpoint["channel_values"] = {name: self._loaded(value) for name, value in values.items()}
         return CheckpointTuple(

@@ -21,6 +21,8 @@ _SHEETS_AT_ONCE = 24
 # Bytes of values that are read at a time: an answer has at most 8 MiB, in base64.
 _READ_BYTES = 4 * 1024 * 1024
 _READ_GRAINS = 1000
+# Bytes of values that are kept to be read again.
+_LIBRARY_BYTES = 16 * 1024 * 1024
 
 _DATA = "data:application/octet-stream;base64,"
 
@@ -135,22 +137,26 @@ def _reference(part: bytes) -> dict[str, Any]:
 
 
 class Library:
-    """Reads sheets, and keeps those of its last call."""
+    """Reads sheets, and keeps some of those that were read last."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._parts: dict[str, list[bytes]] = {}
+        self._size = 0
 
     def fetch(self, values: Iterable[Kept]) -> None:
         """Reads what these values need; :meth:`bytes_of` has it until the next call. Raises :class:`Gone`."""
         sizes = {sheet.address: sheet.size for kept in values for sheet in kept.sheets()}
-        known = {address: self._parts[address] for address in sizes if address in self._parts}
-        for addresses in _loads({one: size for one, size in sizes.items() if one not in known}):
+        missing = {address: size for address, size in sizes.items() if address not in self._parts}
+        if self._size + sum(missing.values()) > _LIBRARY_BYTES:
+            self._parts = {address: parts for address, parts in self._parts.items() if address in sizes}
+            self._size = sum(sizes[address] for address in self._parts)
+        for addresses in _loads(missing):
             for address, grain in zip(addresses, grains_of(self._store, addresses), strict=True):
                 if grain is None:
                     raise Gone(address)
-                known[address] = _parts_of(grain)
-        self._parts = known
+                self._parts[address] = _parts_of(grain)
+                self._size += sizes[address]
 
     def bytes_of(self, kept: Kept) -> bytes:
         """The bytes of a value whose sheets were fetched."""

@@ -27,21 +27,20 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from .._errors import ErasedError, IntegrityError
+from .._errors import ErasedError
 from .._store import AsyncStore, Store
 from . import _saver_keep as keep
 from ._saver_commit import Committed, Make, commit
 from ._saver_handle import Handle
 from ._saver_keys import Place, configurable, id_of, order, place_of, text, thread_text
 from ._saver_log import Step, descending, newest, of_place, of_thread, step_of
-from ._saver_records import Clock, Head, Writes
+from ._saver_records import Channel, Clock, Head, Writes
 from ._saver_tuples import Reader, ancestors, config_of, head_of, run_of, writes_of
-from ._saver_values import Gone, Packing
+from ._saver_values import Gone, Packing, settled
 
 S = TypeVar("S", bound="GrainSaver")
 T = TypeVar("T")
 
-_ATTEMPTS = 5
 # Checkpoints of a list whose values are read at a time.
 _LISTED_AT_ONCE = 16
 #: How many checkpoints a saver remembers: those that the next ones go on from.
@@ -115,22 +114,15 @@ class GrainSaver(BaseCheckpointSaver[str]):
         """
         place, checkpoint_id = place_of(config), id_of(config)
         thread = configurable(config)["thread_id"]
-        for _ in range(_ATTEMPTS):
+
+        def read() -> CheckpointTuple | None:
             step = self._step(place, checkpoint_id)
-            if step is None:
-                return None
-            try:
-                found = self._reader().tuple_of(step, thread)
-            except Gone:
-                # It was deleted between the two reads; so the next one does not find it.
-                continue
-            self._memory.add(step.head)
+            found = None if step is None else self._reader().tuple_of(step, thread)
+            if step is not None:
+                self._memory.add(step.head)
             return found
-        raise IntegrityError(
-            f"values of a checkpoint of thread {place.thread!r} are missing",
-            code="ERR_INTEGRITY",
-            hint="look the store over with Store.verify(full=True)",
-        )
+
+        return settled(read)
 
     def _reader(self) -> Reader:
         return Reader(self._handle.store(), self.serde)
@@ -183,8 +175,13 @@ class GrainSaver(BaseCheckpointSaver[str]):
         """What the ancestors of a checkpoint tell of delta channels: their writes, oldest first, and a ``seed``."""
         if not channels:
             return {}
-        step = self._step(place_of(config), id_of(config))
-        return self._reader().history(ancestors(self._handle.store(), step), channels)
+        place, checkpoint_id = place_of(config), id_of(config)
+
+        def read() -> dict[str, DeltaChannelHistory]:
+            step = self._step(place, checkpoint_id)
+            return self._reader().history(ancestors(self._handle.store(), step), channels)
+
+        return settled(read)
 
     # Writing
 
@@ -206,7 +203,7 @@ class GrainSaver(BaseCheckpointSaver[str]):
         at = self._clock.stamp()
 
         def store(parent: Head | None) -> Head:
-            before = {} if parent is None else self._reader().channels(parent)
+            before = {} if parent is None else self._channels(parent)
             heads = []
 
             def make(packing: Packing) -> Sequence[Mapping[str, Any]]:
@@ -219,6 +216,13 @@ class GrainSaver(BaseCheckpointSaver[str]):
         head = self._fenced(place, parent_id, store)
         self._memory.add(head)
         return config_of(place, head.id, configurable(config)["thread_id"])
+
+    def _channels(self, head: Head) -> dict[str, Channel]:
+        try:
+            return self._reader().channels(head)
+        except Gone:
+            # The checkpoint is gone as well, which the commit is told.
+            return {}
 
     def _commit(self, place: Place, make: Make, fence: Head | None, run_id: str | None = None) -> Committed:
         return commit(self._handle.store(), self._basis, place.thread, make, fence, run_id)
@@ -239,7 +243,10 @@ class GrainSaver(BaseCheckpointSaver[str]):
 
     def _stored(self, place: Place, checkpoint_id: str) -> Head | None:
         step = step_of(self._handle.store(), place, checkpoint_id)
-        return None if step is None else step.head
+        if step is None:
+            return None
+        self._memory.add(step.head)
+        return step.head
 
     def put_writes(
         self,

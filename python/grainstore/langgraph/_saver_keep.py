@@ -18,10 +18,11 @@ from ._saver_keys import STEPS, VALUES, Place, owner
 from ._saver_log import Step, found, of_thread, records
 from ._saver_records import Channel, Head, Writes, channels_bytes, channels_of, newest_heads
 from ._saver_tuples import Reader, ancestors
-from ._saver_values import Kept, Library, Packing, Sheet, grains_of, is_early
+from ._saver_values import Gone, Kept, Library, Packing, Sheet, grains_of, is_early, loads, settled, sheets_of
 
 T = TypeVar("T")
 
+# How often an erasure is asked for whose answer was lost.
 _ATTEMPTS = 5
 # Values that no checkpoint names are left alone so long, in milliseconds: they may be those of one to come.
 _PATIENCE_MS = 3_600_000
@@ -29,7 +30,7 @@ _PATIENCE_MS = 3_600_000
 _COPIED_AT_ONCE = 100
 
 
-def settled(call: Callable[[], T]) -> T:
+def _without_doubt(call: Callable[[], T]) -> T:
     """Calls what may be called twice, again where its answer was lost with the process that had the store open."""
     for _ in range(_ATTEMPTS - 1):
         try:
@@ -43,15 +44,19 @@ def delete(store: Store, thread: str) -> None:
     """Erases all that there is of a thread, in one commit."""
     where = of_thread(thread)
     if store.page(where, limit=1, include_superseded=True).results:
-        settled(lambda: store.erase_user(owner(thread), "the thread was deleted"))
+        _without_doubt(lambda: store.erase_user(owner(thread), "the thread was deleted"))
 
 
 def delete_runs(store: Store, run_ids: Iterable[str]) -> None:
     """Erases the checkpoints of runs, with their writes, and the values that no other checkpoint names."""
     runs = set(run_ids)
     for thread in _threads_of(store, runs):
-        heads = newest_heads(record for record in _records(store, thread) if isinstance(record, Head))
-        trim(store, thread, {key for key, head in heads.items() if head.run_id in runs}, set())
+        settled(functools.partial(_delete_runs_of, store, thread, runs))
+
+
+def _delete_runs_of(store: Store, thread: str, runs: set[str]) -> None:
+    heads = newest_heads(record for record in _records(store, thread) if isinstance(record, Head))
+    trim(store, thread, {key for key, head in heads.items() if head.run_id in runs}, set())
 
 
 def _threads_of(store: Store, runs: Iterable[str]) -> list[str]:
@@ -65,6 +70,10 @@ def _threads_of(store: Store, runs: Iterable[str]) -> list[str]:
 
 def prune(store: Store, serde: SerializerProtocol, thread: str) -> None:
     """Erases all checkpoints of a thread but the newest of each namespace, and those that it needs."""
+    settled(lambda: _prune(store, serde, thread))
+
+
+def _prune(store: Store, serde: SerializerProtocol, thread: str) -> None:
     all_records = list(_records(store, thread))
     heads = newest_heads(record for record in all_records if isinstance(record, Head))
     newest: dict[Place, Head] = {}
@@ -177,14 +186,29 @@ def _channels(library: Library, head: Head) -> dict[str, Channel]:
 def copy(store: Store, basis: str | None, source: str, target: str) -> None:
     """Copies all checkpoints and writes of a thread, the oldest first, with values of their own."""
     moved = _Moved(store, target)
-    for records_ in _portions(list(_records(store, source))[::-1]):
-        moved.values(basis, records_)
-        commit(store, basis, target, functools.partial(moved.grains, records_))
+    try:
+        for some in _portions(list(_records(store, source))[::-1]):
+            moved.values(basis, some)
+            commit(store, basis, target, functools.partial(moved.grains, some))
+    except Gone as error:
+        message = f"something of thread {source!r} was deleted while it was copied"
+        raise NotFoundError(message, code="ERR_NOT_FOUND", hint="delete the copy, and copy again") from error
 
 
 def _portions(all_records: Sequence[Head | Writes]) -> Iterator[Sequence[Head | Writes]]:
     for at in range(0, len(all_records), _COPIED_AT_ONCE):
         yield all_records[at : at + _COPIED_AT_ONCE]
+
+
+def _copied(grain: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as those of another thread, which are stored before what names them."""
+    first, *others = grain["content_refs"]
+    run = {"run_id": grain["run_id"]} if "run_id" in grain else {}
+    return {"namespace": VALUES, "content_refs": [{**first, "metadata": {"early": True}}, *others], **run}
+
+
+def _as_they_are(fields: Sequence[Mapping[str, Any]], _: Packing) -> Sequence[Mapping[str, Any]]:
+    return fields
 
 
 class _Moved:
@@ -198,21 +222,18 @@ class _Moved:
 
     def values(self, basis: str | None, some: Sequence[Head | Writes]) -> None:
         """Copies the values of records that are not there yet."""
-        for record in some:
-            for kept in _all_kept(self._library, record):
-                for sheet in kept.sheets():
-                    if sheet.address not in self._sheets:
-                        self._sheets[sheet.address] = self._copied(basis, sheet)
-
-    def _copied(self, basis: str | None, sheet: Sheet) -> Sheet:
-        (grain,) = grains_of(self._store, [sheet.address])
-        if grain is None:
-            raise NotFoundError("the thread was deleted while it was copied", code="ERR_NOT_FOUND")
-        first, *others = grain["content_refs"]
-        early = {**first, "metadata": {"early": True}}
-        fields = {"namespace": VALUES, "content_refs": [early, *others]}
-        (made,) = commit(self._store, basis, self._target, lambda _: [fields], run_id=grain.get("run_id"))
-        return Sheet(made["address"], sheet.size)
+        sizes = {
+            sheet.address: sheet.size
+            for record in some
+            for kept in _all_kept(self._library, record)
+            for sheet in kept.sheets()
+            if sheet.address not in self._sheets
+        }
+        for addresses in loads(sizes):
+            fields = [_copied(grain) for grain in sheets_of(self._store, addresses)]
+            made = commit(self._store, basis, self._target, functools.partial(_as_they_are, fields))
+            for address, copy in zip(addresses, made, strict=True):
+                self._sheets[address] = Sheet(copy["address"], sizes[address])
 
     def grains(self, some: Sequence[Head | Writes], packing: Packing) -> list[dict[str, Any]]:
         """The records as those of the other thread."""
@@ -247,4 +268,4 @@ def _records(store: Store, thread: str) -> Iterator[Head | Writes]:
 
 def _erase(store: Store, address: str) -> None:
     with contextlib.suppress(ErasedError, NotFoundError):
-        settled(lambda: store.erase(address, "the checkpoint was deleted"))
+        _without_doubt(lambda: store.erase(address, "the checkpoint was deleted"))

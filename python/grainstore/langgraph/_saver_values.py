@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+from .._errors import IntegrityError
 from .._store import Store
 from ._saver_keys import VALUES
+
+T = TypeVar("T")
 
 #: Bytes of values in one grain: in base64 that is below the 1 MiB of a grain.
 SHEET_BYTES = 640 * 1024
@@ -24,11 +28,27 @@ _READ_GRAINS = 1000
 # Bytes of values that are kept to be read again.
 _LIBRARY_BYTES = 16 * 1024 * 1024
 
+_ATTEMPTS = 5
 _DATA = "data:application/octet-stream;base64,"
 
 
 class Gone(Exception):
     """Bytes were erased between the reading of a checkpoint and theirs."""
+
+
+def settled(call: Callable[[], T]) -> T:
+    """Reads again where what was read was erased meanwhile: the next time it is not found.
+
+    Raises ``IntegrityError`` where values of a checkpoint are missing that is there.
+    """
+    for _ in range(_ATTEMPTS):
+        with contextlib.suppress(Gone):
+            return call()
+    raise IntegrityError(
+        "values of a checkpoint are missing",
+        code="ERR_INTEGRITY",
+        hint="look the store over with Store.verify(full=True)",
+    )
 
 
 @dataclass(eq=False)
@@ -151,10 +171,8 @@ class Library:
         if self._size + sum(missing.values()) > _LIBRARY_BYTES:
             self._parts = {address: parts for address, parts in self._parts.items() if address in sizes}
             self._size = sum(sizes[address] for address in self._parts)
-        for addresses in _loads(missing):
-            for address, grain in zip(addresses, grains_of(self._store, addresses), strict=True):
-                if grain is None:
-                    raise Gone(address)
+        for addresses in loads(missing):
+            for address, grain in zip(addresses, sheets_of(self._store, addresses), strict=True):
                 self._parts[address] = _parts_of(grain)
                 self._size += sizes[address]
 
@@ -171,6 +189,14 @@ def grains_of(store: Store, addresses: list[str]) -> list[dict[str, Any] | None]
     return grains
 
 
+def sheets_of(store: Store, addresses: list[str]) -> list[dict[str, Any]]:
+    """Grains by their addresses. Raises :class:`Gone` if one is not there."""
+    grains = [grain for grain in grains_of(store, addresses) if grain is not None]
+    if len(grains) < len(addresses):
+        raise Gone(f"{len(addresses) - len(grains)} grains are gone")
+    return grains
+
+
 def is_early(grain: Mapping[str, Any]) -> bool:
     """True for values that were stored before what names them."""
     return bool((grain["content_refs"][0].get("metadata") or {}).get("early"))
@@ -180,7 +206,7 @@ def _parts_of(grain: Mapping[str, Any]) -> list[bytes]:
     return [base64.b64decode(reference["uri"][len(_DATA) :]) for reference in grain["content_refs"]]
 
 
-def _loads(sizes: Mapping[str, int]) -> Iterator[list[str]]:
+def loads(sizes: Mapping[str, int]) -> Iterator[list[str]]:
     """Addresses, as many at a time as an answer has room for."""
     load: list[str] = []
     room = _READ_BYTES

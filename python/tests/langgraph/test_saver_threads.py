@@ -284,3 +284,30 @@ def test_an_encrypted_store(tmp_path: Path) -> None:
         for call in (lambda: list(saver.list(None)), lambda: saver.delete_for_runs(["one"])):
             with pytest.raises(grainstore.KeyRequiredError, match=r"a key for each thread.*name the thread"):
                 call()
+
+
+def test_values_that_are_missing_are_told(store: grainstore.Store, saver: GrainSaver) -> None:
+    stored = run(saver, config(), steps=2)
+    for found in list(store.query({"namespace": "langgraph-checkpoints:values"})):
+        store.erase(found.address, "by hand")
+    for where in (config(), stored[0]):
+        with pytest.raises(grainstore.IntegrityError, match="values of a checkpoint are missing"):
+            saver.get_tuple(where)
+    assert ids(saver.list(config())) == []
+
+
+def test_a_copy_is_not_made_of_a_thread_that_goes(
+    store: grainstore.Store, saver: GrainSaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(saver, config())
+    read = keep._records
+
+    def late(store: grainstore.Store, thread: str) -> Any:
+        found = list(read(store, thread))
+        saver.delete_thread("thread")
+        return found
+
+    monkeypatch.setattr(keep, "_records", late)
+    with pytest.raises(grainstore.NotFoundError, match="was deleted while it was copied"):
+        saver.copy_thread("thread", "copy")
+    assert list(saver.list(None)) == []

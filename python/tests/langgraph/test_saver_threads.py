@@ -1,0 +1,313 @@
+"""Deleting, pruning and copying threads: for good, whole, and past interruptions."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from saver_kit import checkpoint, config, ids
+
+import grainstore
+from grainstore.langgraph import GrainSaver
+from grainstore.langgraph import _saver_keep as keep
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[grainstore.Store]:
+    with grainstore.open(tmp_path / "store") as store:
+        yield store
+
+
+@pytest.fixture
+def saver(store: grainstore.Store) -> GrainSaver:
+    return GrainSaver(store)
+
+
+def run(saver: GrainSaver, where: Any, steps: int = 4, run_id: str | None = None, size: int = 10) -> list[Any]:
+    """Steps of a run: channel ``a`` is the same in all, ``b`` another in each; each has a write."""
+    stored = [where]
+    for step in range(steps):
+        versions = {"a": "1", "b": f"{step + 1}"}
+        made = checkpoint(versions=versions, a="a" * size, b=f"{step}" * size)
+        new = versions if step == 0 else {"b": versions["b"]}
+        metadata: Any = {"step": step, **({} if run_id is None else {"run_id": run_id})}
+        stored.append(saver.put(stored[-1], made, metadata, new))
+        saver.put_writes(stored[-1], [("b", "w" * size)], "task")
+    return stored[1:]
+
+
+def grains(store: grainstore.Store) -> int:
+    return len(list(store.query()))
+
+
+def test_a_deleted_thread_is_erased_and_begins_anew(store: grainstore.Store, saver: GrainSaver) -> None:
+    store.put({"type": "event", "content": "another memory"})
+    kept = run(saver, config("kept"))
+    run(saver, config("gone"))
+    run(saver, config("gone", "child:1"))
+    others = grains(store)
+    saver.delete_thread("gone")
+    assert ids(saver.list(config("gone", None))) == [] and saver.get_tuple(config("gone")) is None
+    assert ids(saver.list(None)) == ids(kept[::-1])
+    assert store.subject_report("langgraph-thread:gone")["addresses"] == []
+    assert grains(store) < others and "another memory" in [one.grain.get("content") for one in store.query()]
+    again = run(saver, config("gone"), steps=2)
+    assert ids(saver.list(config("gone"))) == ids(again[::-1])
+    found = saver.get_tuple(config("gone"))
+    assert found is not None and found.checkpoint["channel_values"] == {"a": "a" * 10, "b": "1" * 10}
+    assert store.verify(full=True)["ok"]
+
+
+def test_deleting_leaves_nothing_on_the_disk(tmp_path: Path) -> None:
+    secret = "rosebud-7c1f"
+    with GrainSaver(tmp_path / "store") as saver:
+        where = saver.put(config(), checkpoint(a=secret), {"source": secret}, {"a": "1"})  # type: ignore[typeddict-item]
+        saver.put_writes(where, [("a", secret)], "task")
+        saver.delete_thread("thread")
+    stored = b"".join(file.read_bytes() for file in (tmp_path / "store").rglob("*") if file.is_file())
+    assert secret.encode() not in stored
+
+
+def test_deleting_what_is_not_there_leaves_no_trace(store: grainstore.Store, saver: GrainSaver) -> None:
+    before = store.audit()["head"]
+    saver.delete_thread("nobody")
+    saver.delete_for_runs(["nobody"])
+    saver.prune(["nobody"])
+    saver.copy_thread("nobody", "somebody")
+    assert store.audit()["head"] == before and grains(store) == 0
+
+
+def test_a_run_cannot_bring_a_deleted_thread_back(store: grainstore.Store, saver: GrainSaver) -> None:
+    mine = run(saver, config())
+    GrainSaver(store).delete_thread("thread")
+    with pytest.raises(grainstore.ErasedError, match="which this goes on from, was deleted"):
+        saver.put(mine[-1], checkpoint(a="old", b="old"), {}, {})
+    with pytest.raises(grainstore.ErasedError, match="was deleted"):
+        saver.put_writes(mine[-1], [("b", 1)], "task")
+    assert grains(store) == 0
+    # A run that asks first sees that it is gone, and begins anew.
+    assert saver.get_tuple(mine[-1]) is None
+    saver.put(mine[-1], checkpoint(a="new"), {}, {"a": "1"})
+    found = saver.get_tuple(config())
+    assert found is not None and found.checkpoint["channel_values"] == {"a": "new"}
+
+
+def test_threads_are_deleted_while_others_write_to_them(store: grainstore.Store, saver: GrainSaver) -> None:
+    stop, wrong = threading.Event(), []
+
+    def write() -> None:
+        own = GrainSaver(store)
+        while not stop.is_set():
+            try:
+                run(own, config(), steps=3)
+            except grainstore.ErasedError as error:
+                if "was deleted" not in str(error):
+                    wrong.append(error)
+
+    def read() -> None:
+        while not stop.is_set():
+            try:
+                for found in [saver.get_tuple(config()), *saver.list(config())]:
+                    if found is not None and set(found.checkpoint["channel_values"]) != {"a", "b"}:
+                        wrong.append(found)
+            except Exception as error:
+                wrong.append(error)
+
+    threads = [threading.Thread(target=work) for work in (write, write, read)]
+    for thread in threads:
+        thread.start()
+    for _ in range(15):
+        time.sleep(0.1)
+        saver.delete_thread("thread")
+    stop.set()
+    for thread in threads:
+        thread.join()
+    saver.delete_thread("thread")
+    assert not wrong and grains(store) == 0
+
+
+def test_pruning_keeps_the_newest_with_its_values_and_writes(store: grainstore.Store, saver: GrainSaver) -> None:
+    for ns in ("", "child:1"):
+        run(saver, config(ns=ns), size=50_000)
+    run(saver, config("other"))
+    before = {ns: saver.get_tuple(config(ns=ns)) for ns in ("", "child:1")}
+    saver.prune(["thread", "nobody"])
+    assert len(ids(saver.list(config(ns=None)))) == 2 and len(ids(saver.list(config("other")))) == 4
+    for ns, found in before.items():
+        assert saver.get_tuple(config(ns=ns)) == found
+    # A head, its writes, the values of the first step and its own, the writes' values.
+    assert len(store.subject_report("langgraph-thread:thread")["addresses"]) == 2 * 5
+    saver.prune(["thread"])
+    assert saver.get_tuple(config()) == before[""]
+    saver.prune(["thread"], strategy="delete")
+    assert ids(saver.list(config(ns=None))) == [] and len(ids(saver.list(config("other")))) == 4
+    assert store.verify(full=True)["ok"]
+
+
+def test_runs_are_deleted_and_what_others_need_stays(store: grainstore.Store, saver: GrainSaver) -> None:
+    first = run(saver, config(), steps=2, run_id="one")
+    second = run(saver, first[-1], steps=2, run_id="two")
+    # The first step of the second run stored channel a anew; a third goes on with it.
+    third = saver.put(second[-1], checkpoint(versions={"a": "1"}, a="a" * 10), {"run_id": "three"}, {})
+    saver.delete_for_runs(["one", "two", "none"])
+    assert ids(saver.list(config())) == ids([third])
+    found = saver.get_tuple(third)
+    assert found is not None and found.checkpoint["channel_values"] == {"a": "a" * 10}
+    assert len(store.subject_report("langgraph-thread:thread")["addresses"]) == 2
+    saver.delete_for_runs(["three"])
+    assert grains(store) == 0
+
+
+@pytest.mark.parametrize("done", range(0, 12))
+def test_an_interrupted_call_is_finished_by_the_next(
+    store: grainstore.Store, saver: GrainSaver, monkeypatch: pytest.MonkeyPatch, done: int
+) -> None:
+    run(saver, config(), run_id="old", size=50_000)
+    run(saver, config("other"), run_id="old", steps=1)
+    newest = run(saver, config(), steps=1, run_id="new")
+    erase, left = keep._erase, [done]
+
+    def interrupted(store: grainstore.Store, address: str) -> None:
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        erase(store, address)
+
+    for call in (lambda: saver.delete_for_runs(["old"]), lambda: saver.prune(["thread"])):
+        left[0] = done // 2
+        monkeypatch.setattr(keep, "_erase", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        monkeypatch.setattr(keep, "_erase", erase)
+        for found in saver.list(None):
+            assert set(found.checkpoint["channel_values"]) == {"a", "b"}
+    saver.delete_for_runs(["old"])
+    saver.delete_thread("other")
+    assert ids(saver.list(None)) == ids(newest)
+    # The head, its writes, its values.
+    assert grains(store) == 3
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_values_without_a_checkpoint_are_pruned_but_those_of_one_to_come(
+    store: grainstore.Store, saver: GrainSaver, monkeypatch: pytest.MonkeyPatch, early: bool
+) -> None:
+    run(saver, config(), steps=1)
+    before = grains(store)
+    reference = {"uri": "data:application/octet-stream;base64,AAAA", "modality": "binary", "metadata": {"early": early}}
+    store.put(
+        {
+            "type": "state",
+            "context": {},
+            "namespace": "langgraph-checkpoints:values",
+            "user_id": "langgraph-thread:thread",
+            "content_refs": [reference],
+        }
+    )
+    saver.prune(["thread"])
+    assert grains(store) == before + early
+    monkeypatch.setattr(keep, "_PATIENCE_MS", -1)
+    saver.prune(["thread"])
+    assert grains(store) == before and saver.get_tuple(config()) is not None
+
+
+def test_a_copy_stands_by_itself(store: grainstore.Store, saver: GrainSaver) -> None:
+    for ns in ("", "child:1"):
+        run(saver, config(ns=ns), steps=120 if ns == "" else 3, run_id="run")
+    saver.copy_thread("thread", "copy")
+    before = {ns: list(saver.list(config(ns=ns))) for ns in ("", "child:1")}
+    saver.delete_thread("thread")
+    for ns, originals in before.items():
+        copies = list(saver.list(config("copy", ns)))
+        assert ids(copies) == ids(originals) and len(copies) == (120 if ns == "" else 3)
+        for copy, original in zip(copies, originals, strict=True):
+            assert copy.checkpoint == original.checkpoint and copy.metadata == original.metadata
+            assert copy.pending_writes == original.pending_writes
+    saver.copy_thread("copy", "copy")
+    saver.copy_thread("copy", "thread")
+    assert ids(saver.list(config("thread"))) == ids(before[""])
+    goes_on = saver.put(ids_config(before[""][0], "thread"), checkpoint(versions={"a": "1"}, a="a" * 10), {}, {})
+    found = saver.get_tuple(goes_on)
+    assert found is not None and found.checkpoint["channel_values"] == {"a": "a" * 10}
+
+
+def ids_config(found: Any, thread: str) -> Any:
+    return config(thread, checkpoint_id=found.config["configurable"]["checkpoint_id"])
+
+
+def test_a_session_that_is_not_the_operators_is_told(store: grainstore.Store) -> None:
+    for session in (store.session(namespace="acme"), store.session(user_id="alice")):
+        with pytest.raises(grainstore.AccessError):
+            GrainSaver(session).put(config(), checkpoint(a=1), {}, {"a": "1"})
+
+
+def test_a_preset_that_asks_for_a_basis_gets_one(tmp_path: Path) -> None:
+    with grainstore.open(tmp_path / "gdpr", preset="gdpr") as store:
+        with pytest.raises(grainstore.PolicyError):
+            run(GrainSaver(store), config(), steps=1)
+        saver = GrainSaver(store, processing_basis="contract")
+        run(saver, config())
+        saver.copy_thread("thread", "copy")
+        saver.prune(["thread"])
+        assert len(ids(saver.list(None))) == 5
+        saver.delete_thread("thread")
+        assert len(ids(saver.list(None))) == 4
+
+
+def test_a_held_thread_stays(store: grainstore.Store, saver: GrainSaver) -> None:
+    run(saver, config())
+    (address, *_) = store.subject_report("langgraph-thread:thread")["addresses"]
+    store.hold(address, "case 7")
+    with pytest.raises(grainstore.InvalidationDeniedError):
+        saver.delete_thread("thread")
+    assert len(ids(saver.list(config()))) == 4
+
+
+def test_an_encrypted_store(tmp_path: Path) -> None:
+    with grainstore.open(tmp_path / "store", key=b"k" * 32) as store:
+        saver = GrainSaver(store)
+        run(saver, config("other"), run_id="one")
+        last = run(saver, config(), steps=6)[-1]
+        assert len(ids(saver.list(config(ns=None), limit=5))) == 5
+        saver.copy_thread("thread", "copy")
+        saver.prune(["thread"])
+        assert ids(saver.list(config(ns=None))) == ids([last])
+        saver.delete_thread("thread")
+        assert saver.get_tuple(config()) is None and len(ids(saver.list(config("copy")))) == 6
+        run(saver, config(), steps=1)
+        assert len(ids(saver.list(config()))) == 1
+        # Each thread has its own key, so that there are no lists of all.
+        for call in (lambda: list(saver.list(None)), lambda: saver.delete_for_runs(["one"])):
+            with pytest.raises(grainstore.KeyRequiredError, match=r"a key for each thread.*name the thread"):
+                call()
+
+
+def test_values_that_are_missing_are_told(store: grainstore.Store, saver: GrainSaver) -> None:
+    stored = run(saver, config(), steps=2)
+    for found in list(store.query({"namespace": "langgraph-checkpoints:values"})):
+        store.erase(found.address, "by hand")
+    for where in (config(), stored[0]):
+        with pytest.raises(grainstore.IntegrityError, match="values of a checkpoint are missing"):
+            saver.get_tuple(where)
+    assert ids(saver.list(config())) == []
+
+
+def test_a_copy_is_not_made_of_a_thread_that_goes(
+    store: grainstore.Store, saver: GrainSaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(saver, config())
+    read = keep._records
+
+    def late(store: grainstore.Store, thread: str) -> Any:
+        found = list(read(store, thread))
+        saver.delete_thread("thread")
+        return found
+
+    monkeypatch.setattr(keep, "_records", late)
+    with pytest.raises(grainstore.NotFoundError, match="was deleted while it was copied"):
+        saver.copy_thread("thread", "copy")
+    assert list(saver.list(None)) == []

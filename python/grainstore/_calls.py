@@ -62,10 +62,6 @@ def _address(of):
     return of if isinstance(of, str) else of.address
 
 
-def _stored(answer):
-    return None if answer is None else Stored(answer)
-
-
 def quoted(text):
     """A text between quotes, as CAL reads it."""
     return '"' + "".join(sign if sign >= " " else " " for sign in text.translate(_ESCAPES)) + '"'
@@ -182,9 +178,13 @@ class Calls:
         """Erases what is due after a consent was withdrawn."""
         return self._do("sweep", {}, long=True)
 
-    def subject_report(self, user_id):
-        """Lists the grains of a person: ``addresses`` and ``counts``."""
-        return self._do("subject_report", {"user_id": user_id}, long=True)
+    def subject_report(self, user_id, *, versions=False, cursor=None):
+        """Lists the grains of a person: ``addresses`` and ``counts``; with ``versions`` the grains, in parts.
+
+        Beyond 100,000 grains it is :class:`LimitError`; with ``versions``, ``next_cursor`` says where to go on.
+        """
+        params = {"user_id": user_id, "versions": versions, **_given(cursor=cursor)}
+        return self._do("subject_report", params, long=True)
 
     # Reading
 
@@ -193,9 +193,9 @@ class Calls:
         return self._do("get", {"address": address if type(address) is str else _address(address)}, Stored)
 
     def get_many(self, addresses):
-        """Reads grains, in the same order; None where the session sees none."""
+        """Reads grains, in the same order, each as a dict; None where the session sees none."""
         params = {"addresses": [_address(address) for address in addresses]}
-        return self._do("get_batch", params, lambda answer: list(map(_stored, answer["grains"])), long=True)
+        return self._do("get_batch", params, _member("grains"), long=True)
 
     def exists(self, address):
         """True if the session sees a grain."""

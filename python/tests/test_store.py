@@ -65,7 +65,8 @@ def test_a_batch_is_stored_as_a_whole(store: grainstore.Store) -> None:
     with pytest.raises(grainstore.InvalidGrainError) as refused:
         store.put_many([Event("fine"), {"type": "belief", "subject": "a"}])
     assert refused.value.index == 1
-    assert store.get_many([puts[0], "0" * 64])[1] is None
+    found = store.get_many([puts[0], "0" * 64])
+    assert found[0] is not None and found[0]["content"] == "event 0" and found[1] is None
     assert store.stats()["grains"] == 5
 
 

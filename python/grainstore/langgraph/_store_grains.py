@@ -129,6 +129,7 @@ def mark_grain(path: str, *, created: int, leaves: bool) -> dict[str, Any]:
         "object": "",
         "confidence": 1.0,
         "context": {"created": created, "leaves": leaves, "id": new_number()},
+        "structural_tags": [tag_of(path)],
         "created_at": created // 1000,
     }
 

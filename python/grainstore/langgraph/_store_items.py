@@ -413,27 +413,35 @@ class Items:
         """Takes the mark from a namespace that has no items.
 
         The mark tells first that it is to go. Whoever puts an item meanwhile sees that, or that it is gone, after the
-        put, and marks the namespace again: no item that is there stays without a mark.
+        put, and marks the namespace again: no put that has returned leaves an item without a mark.
         """
         path = path_of(namespace)
         if self._has_any(path):
             return
         mark = self.store.latest(MARK_SUBJECT, MARK, namespace=path)
-        if mark is None:
-            return
-        try:
-            address = mark.address
-            if not mark["context"]["leaves"]:
-                address = self._change_mark(address, path, mark["context"]["created"], leaves=True).address
-        except (ConflictError, ErasedError):
-            return
-        if not self._has_any(path):
+        if mark is not None:
+            try:
+                address = mark.address
+                if not mark["context"]["leaves"]:
+                    address = self._change_mark(address, path, mark["context"]["created"], leaves=True).address
+            except (ConflictError, ErasedError):
+                return
+            if self._has_any(path):
+                return
             self._erase(address)
+        self._erase_former_marks(path)
 
     def _change_mark(self, old: str, path: str, created: int, *, leaves: bool) -> Put:
         put = self.store.supersede(old, mark_grain(path, created=created, leaves=leaves))
-        self._erase(old)
+        self._erase_former_marks(path)
         return put
+
+    def _erase_former_marks(self, path: str) -> None:
+        where = {"subject": MARK_SUBJECT, "relation": MARK, "tags_all": [tag_of(path)]}
+        marks = [mark.address for mark in self.store.query(where, include_superseded=True)]
+        # Asked after the list was made: none of it but this one is current.
+        current = self.store.latest(MARK_SUBJECT, MARK, namespace=path) if marks else None
+        self._erase_all(mark for mark in marks if current is None or mark != current.address)
 
     def _has_any(self, path: str) -> bool:
         where = {"namespace": path, "relation": ITEM, "tags_all": [tag_of(path)]}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import logging
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .. import Put, Store
+from .. import Found, Put, Store
 from .._errors import (
     AccessError,
     ConflictError,
@@ -19,6 +21,7 @@ from .._errors import (
     LimitError,
     NotFoundError,
     PolicyError,
+    ReadOnlyError,
     TooLargeError,
 )
 from ._store_grains import (
@@ -41,12 +44,16 @@ from ._store_grains import (
 from ._store_names import ROOT, Place, path_of, tag_of
 from ._store_values import Text, value_of
 
+# Why grains are erased, as the audit log has it.
+_REASON = "an item of LangGraph was deleted, replaced or has expired"
 # How often something is tried again where others write the same item.
 _TRIES = 200
 # Parts that are read at a time: an answer has room for them.
 _PARTS_A_TIME = 8
 # Bytes of parts that are written at a time; a batch may have 32 MiB.
 _PARTS_A_BATCH = 32
+# Grains that a query reads at a time.
+_PAGES = (10, 40, 160, 500)
 # What is written of an item before it is there, is erased by a sweep after this time: an hour.
 _UNFINISHED = 3_600_000_000
 # A lease is renewed where a hundredth of its time has gone by.
@@ -61,6 +68,8 @@ _REFUSALS = (
     PolicyError,
     TooLargeError,
 )
+
+_log = logging.getLogger("grainstore")
 
 Vectors = Sequence[Mapping[str, Any]]
 
@@ -123,10 +132,21 @@ class Items:
         versions = self._in_order(path)
         return any(not self.is_hidden(version) and self._is_whole(version) for version in versions)
 
+    def _found(self, where: Mapping[str, Any], **query: Any) -> Iterator[Found]:
+        """What a query finds: a few grains at first, and more with every page, since most ask for few."""
+        sizes = itertools.chain(_PAGES, itertools.repeat(_PAGES[-1]))
+        cursor = None
+        for size in sizes:
+            page = self.store.page(where, limit=size, cursor=cursor, **query)
+            yield from page.results
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
     def with_words(self, namespace: Sequence[str], words: str) -> Iterator[tuple[float, Version]]:
         """The items that have some of these words, the best first."""
         where = {"namespace": path_of(namespace), "type": "belief"}
-        for found in self.store.query(where, text=words):
+        for found in self._found(where, text=words):
             grain = found.grain
             if grain["relation"] == ITEM:
                 yield found.score, version_of(found.address, grain)
@@ -139,7 +159,7 @@ class Items:
         """The items with the nearest vectors, the nearest first: as many as a search of vectors answers."""
         where = {"namespace": path_of(namespace), "relation": ITEM}
         try:
-            for found in self.store.query(where, vector=vector):
+            for found in self._found(where, vector=vector):
                 yield _cosine(found.score), version_of(found.address, found.grain)
         except NotFoundError:
             # No vector of this model is stored.
@@ -161,7 +181,7 @@ class Items:
     def _in_order(self, path: str) -> Iterator[Version]:
         """The items of exactly this namespace, in the order in which they were first put."""
         where = {"namespace": path, "relation": ITEM, "tags_all": [tag_of(path)]}
-        found = self.store.query(where, sort="oldest")
+        found = self._found(where, sort="oldest")
         versions = (version_of(one.address, one.grain) for one in found)
         for _, same in itertools.groupby(versions, lambda version: version.created // 1000):
             yield from sorted(same, key=lambda version: version.created)
@@ -285,11 +305,15 @@ class Items:
     # Erasing
 
     def delete(self, place: Place) -> bool:
-        """Erases all versions of an item for good. True if there was one."""
+        """Erases all versions of an item for good. True if there was one.
+
+        Raises :class:`InvalidationDeniedError` or :class:`PolicyError` where one has to be kept: then all are.
+        """
         existed = False
         for _ in range(_TRIES):
             current = self._current(place)
             grains = self._grains(place)
+            self._check_erasable(grains)
             existed = existed or current is not None
             self._erase_all(sorted(grains, key=lambda one: _rank(one, grains[one], current)))
             later = self._current(place)
@@ -300,6 +324,7 @@ class Items:
     def _expire(self, version: Version) -> bool:
         """Erases an expired item, unless it was put again meanwhile. True if it was erased."""
         grains = self._grains(version.place)
+        self._check_erasable(grains)
         if not self._erase(version.address):
             return False
         if self._current(version.place) is not None:
@@ -319,6 +344,18 @@ class Items:
         found = self.store.query(where, include_superseded=True)
         return {one.address: one.grain for one in found if one["relation"] in (ITEM, PART, LEASE)}
 
+    def _check_erasable(self, grains: Mapping[str, Mapping[str, Any]]) -> None:
+        """Refuses an erasure before anything is erased, if a version is under hold or has to be kept."""
+        for address, grain in grains.items():
+            if grain["relation"] == ITEM and self._is_kept(address):
+                self._erase(address)
+
+    def _is_kept(self, address: str) -> bool:
+        try:
+            return self.store.erase(address, _REASON, dry_run=True).get("refusal") is not None
+        except (ErasedError, NotFoundError):
+            return False
+
     def _erase_all(self, addresses: Iterable[str]) -> None:
         for address in addresses:
             self._erase(address)
@@ -326,7 +363,7 @@ class Items:
     def _erase(self, address: str) -> bool:
         """Erases a grain. False if it was erased before."""
         try:
-            self.store.erase(address, "an item of LangGraph was deleted, or has expired")
+            self.store.erase(address, _REASON)
         except (ErasedError, NotFoundError):
             return False
         return True
@@ -361,8 +398,10 @@ class Items:
             grains.append(lease_grain(version.place, of=version.number, ends=now + version.ttl, at=now))
             old.extend(lease.address for lease in leases)
         if grains:
-            self.store.put_many(grains)
-            self._erase_all(old)
+            # A store that is only read lets its items be read all the same.
+            with contextlib.suppress(ReadOnlyError):
+                self.store.put_many(grains)
+                self._erase_all(old)
 
     def sweep(self) -> int:
         """Erases what has expired, and what was never finished. Returns how many items it erased."""
@@ -382,7 +421,11 @@ class Items:
         grains = self._grains(place)
         current = self._current(place)
         if current is not None and self._is_expired(current):
-            return self._expire(current)
+            try:
+                return self._expire(current)
+            except (InvalidationDeniedError, PolicyError) as refusal:
+                _log.info("%s has expired, and is kept: %s", place, refusal)
+                return False
         if current is None:
             self._erase_all(self._remains(grains))
         numbers = {grain["context"]["number"] for grain in grains.values() if grain["relation"] == ITEM}

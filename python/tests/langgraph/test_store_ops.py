@@ -374,3 +374,55 @@ def test_an_encrypted_store(tmp_path: Path) -> None:
         assert memory.list_namespaces() == [("a",)]
         memory.delete(("a",), "k")
         assert memory.search(()) == []
+
+
+def test_a_store_that_is_only_read(tmp_path: Path) -> None:
+    with GrainStore(tmp_path / "store") as memory:
+        memory.put(("a",), "k", {"text": "tea"}, ttl=0.0001)
+    with grainstore.open(tmp_path / "store", read_only=True) as store:
+        memory = GrainStore(store)
+        assert memory.get(("a",), "k") is not None
+        assert keys(memory.search((), query="tea")) == ["k"]
+        with pytest.raises(grainstore.ReadOnlyError):
+            memory.put(("a",), "k", {})
+        with pytest.raises(grainstore.ReadOnlyError):
+            memory.delete(("a",), "k")
+
+
+@pytest.mark.parametrize("preset", ["open", "gdpr", "ccpa", "lgpd"])
+def test_stores_with_rules(tmp_path: Path, preset: Any) -> None:
+    with grainstore.open(tmp_path / "store", preset=preset) as store:
+        memory = GrainStore(store)
+        memory.put(("a",), "k", {"text": "x" * 300_000})
+        memory.put(("a",), "k", {"text": "tea"}, ttl=5)
+        assert keys(memory.search(("a",), query="tea")) == ["k"]
+        memory.delete(("a",), "k")
+        assert list(store.query({}, include_superseded=True)) == []
+
+
+def test_rules_that_keep_grains_keep_items(tmp_path: Path) -> None:
+    with grainstore.open(tmp_path / "store", preset="hipaa") as store:
+        memory = GrainStore(store)
+        memory.put(("a",), "k", {"text": "tea"})
+        with pytest.raises(grainstore.PolicyError):
+            memory.delete(("a",), "k")
+        assert memory.get(("a",), "k") is not None
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_version_under_hold_keeps_all_of_the_item(tmp_path: Path, version: int) -> None:
+    with grainstore.open(tmp_path / "store") as store:
+        memory = GrainStore(store)
+        memory.put(("a",), "k", {"text": "old"})
+        memory.put(("a",), "k", {"text": "x" * 300_000}, ttl=0)
+        versions = store.history(subject="k", relation="langgraphitem", namespace="langgraph:store:a")
+        store.hold(versions[version], "case 7")
+        with pytest.raises(grainstore.InvalidationDeniedError):
+            memory.delete(("a",), "k")
+        assert memory.sweep_ttl() == 0
+        item = memory.get(("a",), "k", refresh_ttl=False)
+        assert item is not None and item.value == {"text": "x" * 300_000}
+        assert len(store.history(versions[1])) == 2
+        store.lift_hold(versions[version], "settled")
+        assert memory.sweep_ttl() == 1
+        assert list(store.query({}, include_superseded=True)) == []

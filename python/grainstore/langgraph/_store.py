@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import math
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -26,7 +27,7 @@ from langgraph.store.base import (
 )
 from typing_extensions import Self
 
-from .. import AsyncStore, Store
+from .. import AsyncStore, GrainstoreError, Store
 from .. import open as open_store
 from ._store_filter import check_conditions, check_filter
 from ._store_grains import Version
@@ -296,31 +297,38 @@ class GrainStore(BaseStore):
         return None
 
     def _write_all(self, items: Items, plan: _Plan, vectors: Mapping[str, Sequence[float]]) -> None:
-        puts = [(place, write) for place, write in plan.writes.items() if write.text is not None]
+        puts = [(items.tick(), place, write) for place, write in plan.writes.items() if write.text is not None]
         deletes = [place for place, write in plan.writes.items() if write.text is None]
-        entered = list(dict.fromkeys(place.namespace for place, _ in puts))
-        for namespace in entered:
-            items.enter(namespace)
+        entered = dict.fromkeys(place.namespace for _, place, _ in puts)
 
-        def put(one: tuple[int, Place, _Write]) -> None:
-            at, place, write = one
+        def put(at: int, place: Place, write: _Write) -> None:
             assert write.text is not None
             of = self._index.vectors(write.embeds, vectors) if self._index else []
             items.put(place, write.text, of, ttl=write.ttl, at=at)
 
-        self._each(put, [(items.tick(), place, write) for place, write in puts])
-        self._each(items.delete, deletes)
         for namespace in entered:
             items.enter(namespace)
-        for namespace in dict.fromkeys(place.namespace for place in deletes):
-            items.leave(namespace)
+        try:
+            self._each([functools.partial(put, *one) for one in puts])
+            self._each([functools.partial(items.delete, place) for place in deletes])
+        except GrainstoreError:
+            deletes.extend(place for _, place, _ in puts)
+            raise
+        finally:
+            for namespace in entered:
+                items.enter(namespace)
+            for namespace in dict.fromkeys(place.namespace for place in deletes):
+                items.leave(namespace)
 
-    def _each(self, do: Any, of: Sequence[Any]) -> None:
-        """Does something for each: for several on threads, so that they share commits."""
-        if len(of) == 1:
-            do(of[0])
-        elif of:
-            list(self._writing_pool().map(do, of))
+    def _each(self, calls: Sequence[Callable[[], object]]) -> None:
+        """Calls one after the other on several threads, so that they share commits, and waits for all of them."""
+        if len(calls) == 1:
+            calls[0]()
+        elif calls:
+            futures = [self._writing_pool().submit(call) for call in calls]
+            wait(futures)
+            for future in futures:
+                future.result()
 
 
 def _sync(store: Any) -> Store:

@@ -184,7 +184,9 @@ class Items:
         found = self._found(where, sort="oldest")
         versions = (version_of(one.address, one.grain) for one in found)
         for _, same in itertools.groupby(versions, lambda version: version.created // 1000):
-            yield from sorted(same, key=lambda version: version.created)
+            # One that is put while it is read may be found twice.
+            latest = {version.place: version for version in sorted(same, key=lambda version: version.updated)}
+            yield from sorted(latest.values(), key=lambda version: version.created)
 
     def _text(self, version: Version) -> str | None:
         """The JSON of a version; None where parts of it are erased."""
@@ -229,7 +231,7 @@ class Items:
             text,
             number=number,
             created=now if old is None else old.created,
-            updated=now,
+            updated=now if old is None else max(now, old.updated + 1),
             ttl=ttl,
             ends=ends,
             vectors=len(vectors),

@@ -14,6 +14,7 @@ from langchain_core.embeddings import Embeddings
 from langgraph.store.base import IndexConfig, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
+import grainstore
 from grainstore.langgraph import GrainStore
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -238,3 +239,16 @@ def test_long_values_have_vectors_too(tmp_path: Path) -> None:
         assert keys(store.search(("n",), query="jazz")) == ["k", "j"]
         store.delete(("n",), "k")
         assert keys(store.search(("n",), query="jazz")) == ["j"]
+
+
+def test_a_put_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
+    """A grain has at most 1,024 vectors."""
+    with opened(tmp_path, fields=["list[*]"]) as store:
+        many = {"list": [f"text {at}" for at in range(1025)], "long": "x" * 300_000}
+        with pytest.raises(grainstore.LimitError):
+            store.put(("n",), "k", many)
+        assert list(store._opened().store.query({}, include_superseded=True)) == []
+        with pytest.raises(grainstore.LimitError):
+            store.batch([PutOp(("n",), "k", many), PutOp(("m",), "fine", {"list": ["tea"]})])
+        assert store.list_namespaces() == [("m",)]
+        assert keys(store.search((), query="tea")) == ["fine"]

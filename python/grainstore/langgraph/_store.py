@@ -141,6 +141,10 @@ class GrainStore(BaseStore):
         """
         return self._opened().sweep()
 
+    async def asweep_ttl(self) -> int:
+        """As :meth:`sweep_ttl`, for asyncio."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool(), self.sweep_ttl)
+
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
         """Sweeps on a thread, every so many minutes: as ``ttl`` says if not given, else 5.
 

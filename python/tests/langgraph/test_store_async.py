@@ -41,7 +41,7 @@ def test_the_loop_goes_on_while_the_store_works(tmp_path: Path, monkeypatch: pyt
                 "scan": lambda: memory.asearch(A),
                 "put": lambda: memory.aput(A, "j", {}),
                 "delete": lambda: memory.adelete(A, "k"),
-                "sweep": lambda: asyncio.to_thread(memory.sweep_ttl),
+                "sweep": memory.asweep_ttl,
                 "spaces": memory.alist_namespaces,
             }
             task = asyncio.ensure_future(calls[name]())

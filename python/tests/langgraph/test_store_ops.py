@@ -358,6 +358,8 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
 def test_a_session_that_may_not_erase_is_told(tmp_path: Path) -> None:
     with grainstore.open(tmp_path / "store") as store:
         memory = GrainStore(store.session(namespace="langgraph"))
+        memory.put(("a",), "k", {"n": 0, "long": "x" * 300_000}, ttl=0.0001)
+        memory.put(("a",), "k", {"n": 0, "long": "y" * 300_000})
         memory.put(("a",), "k", {"n": 1})
         with pytest.raises(grainstore.AccessError):
             memory.delete(("a",), "k")
@@ -403,10 +405,14 @@ def test_stores_with_rules(tmp_path: Path, preset: Any) -> None:
 def test_rules_that_keep_grains_keep_items(tmp_path: Path) -> None:
     with grainstore.open(tmp_path / "store", preset="hipaa") as store:
         memory = GrainStore(store)
-        memory.put(("a",), "k", {"text": "tea"})
+        memory.put(("a",), "k", {"text": "x" * 300_000})
+        memory.put(("a",), "k", {"text": "tea"}, ttl=0.0001)
         with pytest.raises(grainstore.PolicyError):
             memory.delete(("a",), "k")
         assert memory.get(("a",), "k") is not None
+        memory.put(("a",), "k", {"text": "tea"}, ttl=0)
+        assert memory.sweep_ttl() == 0
+        assert memory.get(("a",), "k", refresh_ttl=False) is not None
 
 
 @pytest.mark.parametrize("version", [0, 1])

@@ -129,12 +129,14 @@ class Items:
 
     def has_items(self, path: str) -> bool:
         """True if exactly this namespace has an item that can be read."""
-        versions = self._in_order(path)
+        # The first one is enough, as a rule.
+        found = self._found(_exactly(path), pages=(1, *_PAGES))
+        versions = (version_of(one.address, one.grain) for one in found)
         return any(not self.is_hidden(version) and self._is_whole(version) for version in versions)
 
-    def _found(self, where: Mapping[str, Any], **query: Any) -> Iterator[Found]:
+    def _found(self, where: Mapping[str, Any], *, pages: Sequence[int] = _PAGES, **query: Any) -> Iterator[Found]:
         """What a query finds: a few grains at first, and more with every page, since most ask for few."""
-        sizes = itertools.chain(_PAGES, itertools.repeat(_PAGES[-1]))
+        sizes = itertools.chain(pages, itertools.repeat(pages[-1]))
         cursor = None
         for size in sizes:
             page = self.store.page(where, limit=size, cursor=cursor, **query)
@@ -180,8 +182,7 @@ class Items:
 
     def _in_order(self, path: str) -> Iterator[Version]:
         """The items of exactly this namespace, in the order in which they were first put."""
-        where = {"namespace": path, "relation": ITEM, "tags_all": [tag_of(path)]}
-        found = self._found(where, sort="oldest")
+        found = self._found(_exactly(path), sort="oldest")
         versions = (version_of(one.address, one.grain) for one in found)
         for _, same in itertools.groupby(versions, lambda version: version.created // 1000):
             # One that is put while it is read may be found twice.
@@ -498,8 +499,12 @@ class Items:
         self._tidy(mark for mark in marks if current is None or mark != current.address)
 
     def _has_any(self, path: str) -> bool:
-        where = {"namespace": path, "relation": ITEM, "tags_all": [tag_of(path)]}
-        return bool(self.store.page(where, limit=1).results)
+        return bool(self.store.page(_exactly(path), limit=1).results)
+
+
+def _exactly(path: str) -> dict[str, Any]:
+    """The items of a namespace, without those of the namespaces below it."""
+    return {"namespace": path, "relation": ITEM, "tags_all": [tag_of(path)]}
 
 
 def _rank(address: str, grain: Mapping[str, Any], current: Version | None) -> int:

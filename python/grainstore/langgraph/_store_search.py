@@ -11,7 +11,7 @@ from langgraph.store.base import Item, ListNamespacesOp, SearchItem, SearchOp
 from ._store_filter import in_namespace, matches
 from ._store_grains import Version, time_of
 from ._store_items import Items
-from ._store_names import Place, namespace_of, path_of
+from ._store_names import Place, namespace_of
 
 # Words of a question that are searched for: a search counts no more than the first 64 that differ.
 _WORDS = 512
@@ -155,4 +155,4 @@ def _cut(found: Iterator[T], offset: int, limit: int) -> list[T]:
     return list(itertools.islice(found, offset, offset + limit))
 
 
-__all__ = ["Ranked", "item", "list_namespaces", "path_of", "search", "search_item"]
+__all__ = ["Ranked", "item", "list_namespaces", "search", "search_item"]

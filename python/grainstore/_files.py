@@ -131,6 +131,10 @@ class Files:
         stone = self._stone(entry.id, _REMOVING, receipt)
         self._finish_removal(self.store.supersede(entry.address, stone).address, stone)
 
+    def leave(self, receipt: Mapping[str, Any]) -> None:
+        """Stores a receipt of what was done to no file."""
+        self.store.put(self._stone(uuid.uuid4().hex, _REMOVED, receipt))
+
     def clear(self) -> None:
         """Erases everything of the namespace for good."""
         self._erase(self._all({"namespace": self.namespace}))

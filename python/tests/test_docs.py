@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import re
 import socket
@@ -12,7 +13,11 @@ from typing import Any, NamedTuple, NoReturn
 
 import pytest
 
+import grainstore
+from grainstore import _errors
+
 ROOT = Path(__file__).resolve().parents[2]
+PYTHON = ROOT / "docs" / "python.md"
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -80,10 +85,34 @@ def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert run_page(ROOT / name, tmp_path, monkeypatch) > 0
 
 
+def test_the_table_of_errors_is_that_of_the_code() -> None:
+    rows = re.findall(
+        r"^\| `(\w+Error)` \| (?:`(\w+)`)? ?\| (.*) \|$", PYTHON.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    told = {name: set(re.findall(r"`((?:ERR_|CAL-E)\w+)`", codes)) for name, _, codes in rows}
+    coded: dict[str, set[str]] = {}
+    for code, kind in _errors._BY_CODE.items():
+        coded.setdefault(kind.__name__, set()).add(code)
+    assert {name: codes for name, codes in told.items() if name in coded} == coded
+    kinds = {name for name, kind in vars(_errors).items() if isinstance(kind, type) and name.endswith("Error")}
+    assert told.keys() == kinds - {"GrainstoreError"}
+    for name, base, _ in rows:
+        bases = [one.__name__ for one in getattr(_errors, name).__bases__ if one is not _errors.GrainstoreError]
+        assert bases == [base] * bool(base), name
+
+
+def test_every_method_and_every_argument_of_open_is_told() -> None:
+    text = PYTHON.read_text(encoding="utf-8")
+    methods = {name for name in dir(grainstore.Store) if not name.startswith("_")}
+    assert {name for name in methods if f"`{name}" not in text and f"`store.{name}" not in text} == set()
+    arguments = inspect.signature(grainstore.open).parameters.keys() - {"path"}
+    assert {name for name in arguments if f"`{name}`" not in text} == set()
+
+
 def test_a_block_that_prints_something_else_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
     page.write_text("# A page\n\n```python\nprint(1)\n```\n```text\n2\n```\n", encoding="utf-8")
-    with pytest.raises(AssertionError, match="page.md, line 4"):
+    with pytest.raises(AssertionError, match=r"page\.md, line 4"):
         run_page(page, tmp_path, monkeypatch)
 
 

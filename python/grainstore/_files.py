@@ -7,6 +7,7 @@ texts and moves. A change supersedes the version that was read, so that of two t
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
@@ -16,6 +17,8 @@ from ._adapters import keep, text_of
 from ._answers import Found, Version
 from ._errors import ConflictError, ErasedError, NotFoundError
 from ._store import Store
+
+_log = logging.getLogger("grainstore")
 
 #: The components of a path, below the root of the files.
 Path: TypeAlias = "tuple[str, ...]"
@@ -126,8 +129,10 @@ class Files:
         What ``receipt`` holds, ``context`` and ``structural_tags``, stays. A removal that is cut short is finished
         when the files are opened next.
         """
-        if self.store.erase(entry.address, _REASON, dry_run=True).get("refusal") is not None:
-            self.store.erase(entry.address, _REASON)
+        for address in self._all({"namespace": self.namespace, "entity_id": entry.id}):
+            if self.store.erase(address, _REASON, dry_run=True).get("refusal") is not None:
+                # It says why, and erases nothing.
+                self.store.erase(address, _REASON)
         stone = self._stone(entry.id, _REMOVING, receipt)
         self._finish_removal(self.store.supersede(entry.address, stone).address, stone)
 
@@ -173,7 +178,11 @@ class Files:
     def _finish_removals(self) -> None:
         where = {"namespace": self.namespace, "type": "state", "relation": _REMOVING}
         for found in list(self.store.query(where)):
-            self._finish_removal(found.address, found.grain)
+            try:
+                self._finish_removal(found.address, found.grain)
+            except PermissionError as error:
+                # A session that may not erase leaves it to one that may.
+                _log.info("a removal is left unfinished: %s", error)
 
     def _finish_removal(self, address: str, stone: Mapping[str, Any]) -> None:
         id = stone["entity_id"]

@@ -324,8 +324,49 @@ def test_a_removal_that_was_cut_short_is_finished(store: grainstore.Store, monke
     everything = {"namespace": "anthropic-memory"}
     assert len(list(store.query(everything, include_superseded=True))) == 2
     assert outcome(tool, command("view", path="/memories/x")).startswith("error: The path")
+    GrainMemoryTool(store.session(namespace="anthropic-memory"))
+    assert len(list(store.query(everything, include_superseded=True))) == 2
     GrainMemoryTool(store)
     assert list(store.query(everything, include_superseded=True)) == []
+
+
+def test_a_file_of_which_a_version_is_held_stays_whole(tool: GrainMemoryTool, store: grainstore.Store) -> None:
+    tell(tool, "create", path="/memories/x", file_text="one")
+    tell(tool, "str_replace", path="/memories/x", old_str="one", new_str="two")
+    [found] = store.query({"namespace": "anthropic-memory"})
+    new, old = store.history(found.address)
+    store.hold(old, "case 7")
+    with pytest.raises(grainstore.InvalidationDeniedError):
+        tell(tool, "delete", path="/memories/x")
+    assert "two" in tell(tool, "view", path="/memories/x")
+    assert [version.address for version in store.history(new)] == [new.address, old.address]
+    store.lift_hold(old, "settled")
+    tell(tool, "delete", path="/memories/x")
+    assert list(store.query({"namespace": "anthropic-memory"}, include_superseded=True)) == []
+
+
+def test_a_store_to_read_is_read(tmp_path: Path) -> None:
+    with GrainMemoryTool(tmp_path / "store") as tool:
+        tell(tool, "create", path="/memories/x", file_text="one")
+    with grainstore.open(tmp_path / "store", read_only=True) as store:
+        reader = GrainMemoryTool(store)
+        assert "one" in tell(reader, "view", path="/memories/x")
+        for change in (
+            command("create", path="/memories/y", file_text=""),
+            command("insert", path="/memories/x", insert_line=0, insert_text="zero"),
+            command("delete", path="/memories/x"),
+            command("rename", old_path="/memories/x", new_path="/memories/y"),
+        ):
+            with pytest.raises(grainstore.ReadOnlyError):
+                reader.call(change)
+        assert "one" in tell(reader, "view", path="/memories/x")
+
+
+def test_a_closed_store_says_so(store: grainstore.Store) -> None:
+    tool = GrainMemoryTool(store)
+    store.close()
+    with pytest.raises(grainstore.StoreIOError, match="closed"):
+        tell(tool, "view", path="/memories")
 
 
 def test_the_async_tool_answers_the_same(tmp_path: Path) -> None:

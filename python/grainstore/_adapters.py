@@ -7,10 +7,13 @@ import os
 import unicodedata
 import zlib
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ._store import AsyncStore, Store
 from ._store import open as open_store
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 #: What an adapter takes: a store that is open, or the directory of one.
 AnyStore: TypeAlias = "Store | AsyncStore | str | os.PathLike[str]"
@@ -25,15 +28,46 @@ PART_BYTES = 512 * 1024
 _PARTS_AT_ONCE = 32
 
 
-def store_of(store: AnyStore) -> tuple[Store, bool]:
-    """The store to call, and whether the adapter opened it itself, and so has to close it."""
-    if isinstance(store, Store):
-        return store, False
-    if isinstance(store, AsyncStore):
-        return store.sync, False
-    if isinstance(store, (str, os.PathLike)):
-        return open_store(store), True
-    raise TypeError(f"an adapter takes a store or the path of one, not {type(store).__qualname__}")
+class Holder:
+    """Holds the store of an adapter, and closes it by ``close``, or at the end of ``with``, if it was opened here."""
+
+    _store: Store
+    _owned: bool
+
+    def _hold(self, store_or_path: AnyStore) -> Store:
+        self._store, self._owned = _opened(store_or_path)
+        return self._store
+
+    def close(self) -> None:
+        """Closes the store, if this opened it."""
+        if self._owned:
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        # All frameworks bring it.
+        import anyio.to_thread
+
+        await anyio.to_thread.run_sync(self.close)
+
+
+def _opened(store_or_path: AnyStore) -> tuple[Store, bool]:
+    """The store to call, and whether it was opened here."""
+    if isinstance(store_or_path, Store):
+        return store_or_path, False
+    if isinstance(store_or_path, AsyncStore):
+        return store_or_path.sync, False
+    if isinstance(store_or_path, (str, os.PathLike)):
+        return open_store(store_or_path), True
+    raise TypeError(f"an adapter takes a store or the path of one, not {type(store_or_path).__qualname__}")
 
 
 def keep(store: Store, text: str, owner: Mapping[str, Any], *, readable: bool = True) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote
 
-from ._adapters import keep, text_of
+from ._adapters import PART, keep, text_of
 from ._answers import Found, Version
 from ._errors import ConflictError, ErasedError, NotFoundError
 from ._store import Store
@@ -74,12 +74,12 @@ class Files:
     def find(self, path: Path) -> Entry | None:
         """The current version of a file, or a directory that was made."""
         found = self.store.latest(_subject(path), _FILE, namespace=self._namespace(path[:-1]))
-        return None if found is None else _entry(found)
+        return _entry(found) if found is not None and _is_entry(found) else None
 
     def below(self, directory: Path) -> list[Entry]:
         """All files and directories below a directory, sorted by path."""
-        found = self.store.query(self._where(directory))
-        return sorted((_entry(one) for one in found), key=lambda entry: entry.path)
+        found = filter(_is_entry, self.store.query(self._where(directory)))
+        return sorted(map(_entry, found), key=lambda entry: entry.path)
 
     def has_below(self, directory: Path) -> bool:
         """True if there is anything below a directory."""
@@ -91,7 +91,7 @@ class Files:
 
     def versions(self, entry: Entry) -> list[Entry]:
         """All versions of a file, newest first, under whatever paths it had."""
-        return [_entry(version) for version in self.store.history(entry.address)]
+        return [_entry(version) for version in self.store.history(entry.address) if _is_entry(version)]
 
     def tagged(self, tag: str) -> list[Mapping[str, Any]]:
         """Grains in any state with a tag, each as a dict with its ``address``."""
@@ -141,8 +141,9 @@ class Files:
         self.store.put(self._stone(uuid.uuid4().hex, _REMOVED, receipt))
 
     def clear(self) -> None:
-        """Erases everything of the namespace for good."""
-        self._erase(self._all({"namespace": self.namespace}))
+        """Erases all files for good, with what is left of those that were removed."""
+        for relation in (_FILE, PART, _REMOVING, _REMOVED):
+            self._erase(self._all({"namespace": self.namespace, "type": "state", "relation": relation}))
 
     # Within
 
@@ -208,6 +209,11 @@ class Files:
 
 
 _REASON = "removed by whom it belongs to"
+
+
+def _is_entry(found: Version | Found) -> bool:
+    """False for what somebody else put into the namespace."""
+    return isinstance(found.grain.get("context"), dict) and "entity_id" in found.grain
 
 
 def _entry(found: Version | Found) -> Entry:

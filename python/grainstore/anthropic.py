@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from ._adapters import AnyStore, store_of
+from ._adapters import AnyStore, Holder
 from ._files import CHANGED, Entry, Files, Path
 
 try:
@@ -47,7 +47,7 @@ _DIRECTORY_BYTES = 4096
 _ATTEMPTS = 64
 
 
-class GrainMemoryTool(BetaAbstractMemoryTool):
+class GrainMemoryTool(Holder, BetaAbstractMemoryTool):
     """The memory tool, on a store or the path of one.
 
     Files lie in ``namespace``, which is the tool's alone; two tools of one namespace share their files, in one process
@@ -58,27 +58,15 @@ class GrainMemoryTool(BetaAbstractMemoryTool):
 
     def __init__(
         self,
-        store: AnyStore,
+        store_or_path: AnyStore,
         *,
         namespace: str = "anthropic-memory",
         user_id: str | None = None,
         cache_control: BetaCacheControlEphemeralParam | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
-        self._store, self._owned = store_of(store)
-        self._files = Files(self._store, namespace, user_id)
+        self._files = Files(self._hold(store_or_path), namespace, user_id)
         self._lock = threading.RLock()
-
-    def close(self) -> None:
-        """Closes the store, if the tool opened it."""
-        if self._owned:
-            self._store.close()
-
-    def __enter__(self) -> GrainMemoryTool:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """The lines of a file, numbered, or what lies in a directory, two levels deep."""
@@ -281,14 +269,14 @@ class AsyncGrainMemoryTool(BetaAsyncAbstractMemoryTool):
 
     def __init__(
         self,
-        store: AnyStore,
+        store_or_path: AnyStore,
         *,
         namespace: str = "anthropic-memory",
         user_id: str | None = None,
         cache_control: BetaCacheControlEphemeralParam | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
-        self._tool = GrainMemoryTool(store, namespace=namespace, user_id=user_id)
+        self._tool = GrainMemoryTool(store_or_path, namespace=namespace, user_id=user_id)
 
     async def close(self) -> None:
         """Closes the store, if the tool opened it."""

@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from ._adapters import AnyStore, keep, store_of, text_of
+from ._adapters import AnyStore, Holder, keep, text_of
 from ._answers import Found
 from ._errors import ErasedError, NotFoundError
 
@@ -29,6 +29,9 @@ __all__ = ["GrainSession"]
 
 T = TypeVar("T")
 
+#: What tells items from other events of their namespace.
+_TAG = "openai-agents:item"
+
 #: Characters of an item that stand in its event to be read and found; all of it is kept beside them.
 _MAX_WORDS = 64 * 1024
 
@@ -36,7 +39,7 @@ _POPPED = "taken out of the conversation"
 _CLEARED = "the conversation was cleared"
 
 
-class GrainSession:
+class GrainSession(Holder):
     """A conversation on a store, or the path of one: ``Session`` of the SDK.
 
     Items keep the order in which they were added, also by several processes; what one call adds stays together, all of
@@ -51,7 +54,7 @@ class GrainSession:
     def __init__(
         self,
         session_id: str,
-        store: AnyStore,
+        store_or_path: AnyStore,
         *,
         namespace: str = "openai-agents",
         user_id: str | None = None,
@@ -61,14 +64,11 @@ class GrainSession:
             raise ValueError("a session needs an id and a namespace")
         self.session_id = session_id
         self.session_settings = session_settings
-        self._store, self._owned = store_of(store)
-        self._where = {"namespace": namespace, "session_id": session_id}
-        self._owner = {**self._where, **({} if user_id is None else {"user_id": user_id})}
-
-    def close(self) -> None:
-        """Closes the store, if the session opened it."""
-        if self._owned:
-            self._store.close()
+        self._hold(store_or_path)
+        self._where = {"namespace": namespace, "session_id": session_id, "tags_all": [_TAG]}
+        self._owner = {"namespace": namespace, "session_id": session_id, "structural_tags": [_TAG]}
+        if user_id is not None:
+            self._owner["user_id"] = user_id
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The latest ``limit`` items, oldest first; all of them without a limit, or with a negative one."""

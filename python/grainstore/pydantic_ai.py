@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
-from ._adapters import AnyStore, store_of
+from ._adapters import AnyStore, Holder
 from ._files import CHANGED, Entry, Files, Path
 
 try:
@@ -44,7 +44,7 @@ _MAX_RECEIPTS = 1024
 _MAX_RECEIPT_BYTES = 256 * 1024
 
 
-class GrainMemoryStore:
+class GrainMemoryStore(Holder):
     """The protocols ``MemoryStore``, ``MetadataMemoryStore`` and ``SearchableMemoryStore``, on a store or its path.
 
     A write with another ``expected_version`` than the current one is a ``MemoryConflictError``, of whatever process
@@ -53,14 +53,10 @@ class GrainMemoryStore:
     erase, else it is an :class:`grainstore.AccessError`. What has begun is done, also if its task is cancelled.
     """
 
-    def __init__(self, store: AnyStore, *, namespace: str = "pydantic-ai-memory", user_id: str | None = None) -> None:
-        self._store, self._owned = store_of(store)
-        self._files = Files(self._store, namespace, user_id)
-
-    def close(self) -> None:
-        """Closes the store, if this opened it."""
-        if self._owned:
-            self._store.close()
+    def __init__(
+        self, store_or_path: AnyStore, *, namespace: str = "pydantic-ai-memory", user_id: str | None = None
+    ) -> None:
+        self._files = Files(self._hold(store_or_path), namespace, user_id)
 
     async def read(self, path: str, *, max_chars: int) -> MemoryFile | None:
         """The file at a path, cut to ``max_chars`` characters, or None."""

@@ -283,6 +283,38 @@ def test_of_many_that_create_one_does(store: grainstore.Store) -> None:
     assert sorted(told)[1:] == ["error: File /memories/a/b/c already exists"] * 5
 
 
+def test_of_many_that_rename_to_one_path_one_does_at_most_and_no_file_is_lost(store: grainstore.Store) -> None:
+    tools = [GrainMemoryTool(store) for _ in range(6)]
+    for number, tool in enumerate(tools):
+        tell(tool, "create", path=f"/memories/{number}", file_text=f"text {number}")
+    told: dict[int, str] = {}
+
+    def work(number: int) -> None:
+        move = command("rename", old_path=f"/memories/{number}", new_path="/memories/one")
+        told[number] = outcome(tools[number], move)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    moved = [number for number in range(6) if told[number].startswith("answer")]
+    assert len(moved) <= 1
+    for number in range(6):
+        path = "/memories/one" if number in moved else f"/memories/{number}"
+        assert f"text {number}" in tell(tools[0], "view", path=path)
+        assert number in moved or told[number] == "error: The destination /memories/one already exists"
+
+
+def test_grains_of_others_in_the_namespace_are_left_alone(tool: GrainMemoryTool, store: grainstore.Store) -> None:
+    tell(tool, "create", path="/memories/x", file_text="one")
+    odd = {"type": "state", "namespace": "anthropic-memory", "relation": "file", "subject": "y", "context": {"a": 1}}
+    others = [store.put(odd), store.put(grainstore.Event("mine", namespace="anthropic-memory:chat"))]
+    assert tell(tool, "view", path="/memories").split("\n")[2:] == ["3B\t/memories/x"]
+    tell(tool, "delete", path="/memories/x")
+    assert all(store.exists(other) for other in others)
+
+
 def test_a_process_that_is_killed_leaves_whole_files(tmp_path: Path) -> None:
     code = """
         import sys
@@ -397,6 +429,24 @@ def test_the_async_tool_answers_the_same(tmp_path: Path) -> None:
             tell(tool, "delete", path="/memories/b"),
             tool.clear_all_memory(),
         ]
+
+
+def test_a_command_whose_task_is_cancelled_is_done_or_not(store: grainstore.Store) -> None:
+    async def main() -> None:
+        tool = AsyncGrainMemoryTool(store.aio)
+        for number in range(10):
+            create = command("create", path=f"/memories/{number}/x", file_text="whole\n")
+            task = asyncio.ensure_future(tool.call(create))
+            await asyncio.sleep(number / 2_000)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        await tool.call(command("create", path="/memories/after", file_text="whole\n"))
+        for number in range(10):
+            with contextlib.suppress(ToolError):
+                seen = await tool.call(command("view", path=f"/memories/{number}/x"))
+                assert isinstance(seen, str) and seen.endswith("     1\twhole\n     2\t")
+
+    asyncio.run(main())
 
 
 def test_what_is_no_store_is_refused() -> None:

@@ -147,6 +147,14 @@ def test_a_conversation_goes_with_its_person(store: grainstore.Store) -> None:
     assert run(bob.get_items()) == ITEMS[:3]
 
 
+def test_events_of_others_are_left_alone(session: GrainSession, store: grainstore.Store) -> None:
+    mine = store.put(grainstore.Event("mine", namespace="openai-agents", session_id="s"))
+    run(session.add_items(ITEMS[:2]))
+    assert run(session.get_items()) == ITEMS[:2]
+    run(session.clear_session())
+    assert store.exists(mine)
+
+
 def test_order_is_kept_where_the_clock_is_set_back(session: GrainSession, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time_ns()
     for number, at in enumerate([now, now - 3_600 * 10**9, now + 10**9, now - 1]):
@@ -309,9 +317,8 @@ def test_a_runner_remembers_across_stores(tmp_path: Path) -> None:
     quiet = RunConfig(tracing_disabled=True)
 
     async def turn(question: str) -> str:
-        session = GrainSession("talk", tmp_path / "store")
-        result = await Runner.run(agent, question, session=session, run_config=quiet)
-        session.close()
+        async with GrainSession("talk", tmp_path / "store") as session:
+            result = await Runner.run(agent, question, session=session, run_config=quiet)
         return str(result.final_output)
 
     assert run(turn("i am alice")) == "hello alice"

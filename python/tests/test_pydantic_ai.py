@@ -317,11 +317,9 @@ def test_an_agent_remembers_across_stores(path: Path) -> None:
         return ModelResponse(parts=[TextPart("done")])
 
     async def turn(question: str) -> str:
-        memory = GrainMemoryStore(path)
-        agent = Agent(FunctionModel(model), capabilities=[Memory(store=memory)])
-        answer = await agent.run(question)
-        memory.close()
-        return answer.output
+        async with GrainMemoryStore(path) as memory:
+            agent = Agent(FunctionModel(model), capabilities=[Memory(store=memory)])
+            return (await agent.run(question)).output
 
     assert run(turn("remember what alice drinks")) == "done"
     assert run(turn("what does alice drink?")) == "done"

@@ -29,6 +29,7 @@ CHANGED = (ConflictError, ErasedError, NotFoundError)
 _FILE = "file"
 _REMOVING = "removing"
 _REMOVED = "removed"
+_REASON = "the file was removed"
 
 
 class Entry:
@@ -59,22 +60,24 @@ class Entry:
 
 
 class Files:
-    """The files of a namespace of a store."""
+    """The files of a namespace of a store: those of a person, if there is a ``user_id``."""
 
-    def __init__(self, store: Store, namespace: str, user_id: str | None) -> None:
+    def __init__(self, store: Store, namespace: str, user_id: str | None, more: Mapping[str, Any] | None) -> None:
         if not namespace:
             raise ValueError("the files need a namespace of their own")
         self.store = store
         self.namespace = namespace
-        self._owner = {} if user_id is None else {"user_id": user_id}
+        # An encrypted store finds grains of a person by the person alone.
+        self._whose = {} if user_id is None else {"user_id": user_id}
+        self._owner = {**(more or {}), **self._whose}
         self._finish_removals()
 
     # Reading
 
     def find(self, path: Path) -> Entry | None:
         """The current version of a file, or a directory that was made."""
-        found = self.store.latest(_subject(path), _FILE, namespace=self._namespace(path[:-1]))
-        return _entry(found) if found is not None and _is_entry(found) else None
+        found = self.store.page(self._place(path), sort="newest", limit=1).results
+        return _entry(found[0]) if found and _is_entry(found[0]) else None
 
     def below(self, directory: Path) -> list[Entry]:
         """All files and directories below a directory, sorted by path."""
@@ -95,7 +98,7 @@ class Files:
 
     def tagged(self, tag: str) -> list[Mapping[str, Any]]:
         """Grains in any state with a tag, each as a dict with its ``address``."""
-        where = {"namespace": self.namespace, "tags_all": [tag]}
+        where = {**self._whose, "namespace": self.namespace, "tags_all": [tag]}
         found = self.store.query(where, include_superseded=True)
         return [{**one.grain, "address": one.address} for one in found]
 
@@ -113,14 +116,13 @@ class Files:
         """Puts a new version in place of one. Raises one of :data:`CHANGED` if it is not the current one."""
         context = {**self._kept(entry.id, text), **fields.pop("context", {})}
         grain = self._grain(entry.path, entry.id, context, fields)
-        return self.store.supersede(entry.address, grain).address
+        return self.store.supersede(entry.address, grain, reason="the file was changed").address
 
     def move(self, entry: Entry, path: Path) -> None:
         """Gives a file another path, where nothing may be. Raises one of :data:`CHANGED`."""
-        moved = self.store.supersede(entry.address, self._grain(path, entry.id, entry.context, {}))
-        where = {"namespace": self._namespace(path[:-1]), "relation": _FILE, "subject": _subject(path)}
-        if len(self.store.page(where, limit=2).results) > 1:
-            self.store.supersede(moved.address, self._grain(entry.path, entry.id, entry.context, {}))
+        moved = self._moved(entry.address, entry, path)
+        if len(self.store.page(self._place(path), limit=2).results) > 1:
+            self._moved(moved, entry, entry.path)
             raise ConflictError(f"something else was moved to {_subject(path)}", code="ERR_CONFLICT")
 
     def remove(self, entry: Entry, **receipt: Any) -> None:
@@ -129,12 +131,12 @@ class Files:
         What ``receipt`` holds, ``context`` and ``structural_tags``, stays. A removal that is cut short is finished
         when the files are opened next.
         """
-        for address in self._all({"namespace": self.namespace, "entity_id": entry.id}):
+        for address in self._all(entity_id=entry.id):
             if self.store.erase(address, _REASON, dry_run=True).get("refusal") is not None:
                 # It says why, and erases nothing.
                 self.store.erase(address, _REASON)
         stone = self._stone(entry.id, _REMOVING, receipt)
-        self._finish_removal(self.store.supersede(entry.address, stone).address, stone)
+        self._finish_removal(self.store.supersede(entry.address, stone, reason=_REASON).address, stone)
 
     def leave(self, receipt: Mapping[str, Any]) -> None:
         """Stores a receipt of what was done to no file."""
@@ -143,7 +145,7 @@ class Files:
     def clear(self) -> None:
         """Erases all files for good, with what is left of those that were removed."""
         for relation in (_FILE, PART, _REMOVING, _REMOVED):
-            self._erase(self._all({"namespace": self.namespace, "type": "state", "relation": relation}))
+            self._erase(self._all(type="state", relation=relation))
 
     # Within
 
@@ -151,12 +153,19 @@ class Files:
         return ":".join([self.namespace, *(quote(name, safe="") for name in directory)])
 
     def _where(self, directory: Path) -> dict[str, Any]:
-        return {"namespace": self._namespace(directory), "type": "state", "relation": _FILE}
+        return {**self._whose, "namespace": self._namespace(directory), "type": "state", "relation": _FILE}
+
+    def _place(self, path: Path) -> dict[str, Any]:
+        return {**self._where(path[:-1]), "subject": _subject(path)}
 
     def _create(self, path: Path, id: str, text: str | None, fields: dict[str, Any]) -> str:
         context = {**self._kept(id, text), **fields.pop("context", {})}
         put = self.store.put(self._grain(path, id, context, fields), same_fact="unique")
         return put.address
+
+    def _moved(self, address: str, entry: Entry, path: Path) -> str:
+        grain = self._grain(path, entry.id, entry.context, {})
+        return self.store.supersede(address, grain, reason="the file was moved").address
 
     def _kept(self, id: str, text: str | None) -> dict[str, Any]:
         if text is None:
@@ -166,9 +175,8 @@ class Files:
 
     def _grain(self, path: Path, id: str, context: Mapping[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
         """A version. Its ``run_id`` tells it from every other, also from one that was erased."""
-        place = {"namespace": self._namespace(path[:-1]), "subject": _subject(path), "relation": _FILE}
-        known = {"type": "state", "entity_id": id, "run_id": uuid.uuid4().hex, "context": dict(context)}
-        return {**self._owner, **place, **known, **fields}
+        known = {"entity_id": id, "run_id": uuid.uuid4().hex, "context": dict(context)}
+        return {**self._owner, **self._place(path), **known, **fields}
 
     def _stone(self, id: str, relation: str, receipt: Mapping[str, Any]) -> dict[str, Any]:
         """What takes the place of a file that is removed."""
@@ -177,7 +185,7 @@ class Files:
         return {**self._owner, **place, **known, **receipt}
 
     def _finish_removals(self) -> None:
-        where = {"namespace": self.namespace, "type": "state", "relation": _REMOVING}
+        where = {**self._whose, "namespace": self.namespace, "type": "state", "relation": _REMOVING}
         for found in list(self.store.query(where)):
             try:
                 self._finish_removal(found.address, found.grain)
@@ -187,17 +195,18 @@ class Files:
 
     def _finish_removal(self, address: str, stone: Mapping[str, Any]) -> None:
         id = stone["entity_id"]
-        versions = self._all({"namespace": self.namespace, "entity_id": id})
+        versions = self._all(entity_id=id)
         self._erase(version for version in versions if version != address)
         if stone.get("structural_tags"):
             receipt = {name: stone[name] for name in ("context", "structural_tags")}
             try:
-                self.store.supersede(address, self._stone(id, _REMOVED, receipt))
+                self.store.supersede(address, self._stone(id, _REMOVED, receipt), reason=_REASON)
             except CHANGED:
                 return
         self._erase([address])
 
-    def _all(self, where: dict[str, Any]) -> list[str]:
+    def _all(self, **where: str) -> list[str]:
+        where = {**self._whose, "namespace": self.namespace, **where}
         return [found.address for found in self.store.query(where, include_superseded=True)]
 
     def _erase(self, addresses: Iterable[str]) -> None:
@@ -206,9 +215,6 @@ class Files:
                 self.store.erase(address, _REASON)
             except (ErasedError, NotFoundError):
                 continue
-
-
-_REASON = "removed by whom it belongs to"
 
 
 def _is_entry(found: Version | Found) -> bool:

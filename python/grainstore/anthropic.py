@@ -11,8 +11,8 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ._adapters import AnyStore, Holder
 from ._files import CHANGED, Entry, Files, Path
@@ -34,8 +34,6 @@ except ImportError as error:
 
 __all__ = ["AsyncGrainMemoryTool", "GrainMemoryTool"]
 
-T = TypeVar("T")
-
 _ROOT = "/memories"
 _MAX_LINES = 999_999
 _NUMBER_WIDTH = 6
@@ -51,7 +49,8 @@ class GrainMemoryTool(Holder, BetaAbstractMemoryTool):
     """The memory tool, on a store or the path of one.
 
     Files lie in ``namespace``, which is the tool's alone; two tools of one namespace share their files, in one process
-    or several. ``user_id`` says whose they are, for ``erase_user``. Answers and errors are those of
+    or several. ``user_id`` says whose they are, for ``erase_user``: a tool of one person has none of another's.
+    ``fields`` are what else each grain holds, such as ``processing_basis``. Answers and errors are those of
     ``BetaLocalFilesystemMemoryTool``: ``ToolError`` for what a model can mend, ``OSError`` for what a file system
     refuses. Deleting needs a session that may erase, else it is an :class:`grainstore.AccessError`.
     """
@@ -62,10 +61,11 @@ class GrainMemoryTool(Holder, BetaAbstractMemoryTool):
         *,
         namespace: str = "anthropic-memory",
         user_id: str | None = None,
+        fields: Mapping[str, Any] | None = None,
         cache_control: BetaCacheControlEphemeralParam | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
-        self._files = Files(self._hold(store_or_path), namespace, user_id)
+        self._files = Files(self._hold(store_or_path), namespace, user_id, fields)
         self._lock = threading.RLock()
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
@@ -273,10 +273,11 @@ class AsyncGrainMemoryTool(BetaAsyncAbstractMemoryTool):
         *,
         namespace: str = "anthropic-memory",
         user_id: str | None = None,
+        fields: Mapping[str, Any] | None = None,
         cache_control: BetaCacheControlEphemeralParam | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
-        self._tool = GrainMemoryTool(store_or_path, namespace=namespace, user_id=user_id)
+        self._tool = GrainMemoryTool(store_or_path, namespace=namespace, user_id=user_id, fields=fields)
 
     async def close(self) -> None:
         """Closes the store, if the tool opened it."""

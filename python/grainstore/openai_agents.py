@@ -12,7 +12,7 @@ import asyncio
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from ._adapters import AnyStore, Holder, keep, text_of
@@ -45,7 +45,8 @@ class GrainSession(Holder):
     Items keep the order in which they were added, also by several processes; what one call adds stays together, all of
     it or nothing is stored. An item that is popped, and all items of a session that is cleared, are erased for good,
     which needs a session of the store that may erase (else :class:`grainstore.AccessError`). ``user_id`` says whose
-    conversation it is, for ``erase_user``. What has begun is done, also if its task is cancelled.
+    conversation it is, for ``erase_user``; ``fields`` are what else each grain holds, such as ``processing_basis``.
+    What has begun is done, also if its task is cancelled.
     """
 
     session_id: str
@@ -58,6 +59,7 @@ class GrainSession(Holder):
         *,
         namespace: str = "openai-agents",
         user_id: str | None = None,
+        fields: Mapping[str, Any] | None = None,
         session_settings: SessionSettings | None = None,
     ) -> None:
         if not session_id or not namespace:
@@ -65,10 +67,10 @@ class GrainSession(Holder):
         self.session_id = session_id
         self.session_settings = session_settings
         self._hold(store_or_path)
-        self._where = {"namespace": namespace, "session_id": session_id, "tags_all": [_TAG]}
-        self._owner = {"namespace": namespace, "session_id": session_id, "structural_tags": [_TAG]}
-        if user_id is not None:
-            self._owner["user_id"] = user_id
+        # An encrypted store finds grains of a person by the person alone.
+        place = {"namespace": namespace, "session_id": session_id, **({} if user_id is None else {"user_id": user_id})}
+        self._where: dict[str, Any] = {**place, "tags_all": [_TAG]}
+        self._owner = {**(fields or {}), **place, "structural_tags": [_TAG]}
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The latest ``limit`` items, oldest first; all of them without a limit, or with a negative one."""

@@ -49,14 +49,20 @@ class GrainMemoryStore(Holder):
 
     A write with another ``expected_version`` than the current one is a ``MemoryConflictError``, of whatever process
     the other write was. An ``operation`` that was done before answers what it answered then (``replayed``), also after
-    its file was deleted. ``user_id`` says whose the files are, for ``erase_user``. Deleting needs a session that may
+    its file was deleted. ``user_id`` says whose the files are, for ``erase_user``: of two persons, none has the
+    other's. ``fields`` are what else each grain holds, such as ``processing_basis``. Deleting needs a session that may
     erase, else it is an :class:`grainstore.AccessError`. What has begun is done, also if its task is cancelled.
     """
 
     def __init__(
-        self, store_or_path: AnyStore, *, namespace: str = "pydantic-ai-memory", user_id: str | None = None
+        self,
+        store_or_path: AnyStore,
+        *,
+        namespace: str = "pydantic-ai-memory",
+        user_id: str | None = None,
+        fields: Mapping[str, Any] | None = None,
     ) -> None:
-        self._files = Files(self._hold(store_or_path), namespace, user_id)
+        self._files = Files(self._hold(store_or_path), namespace, user_id, fields)
 
     async def read(self, path: str, *, max_chars: int) -> MemoryFile | None:
         """The file at a path, cut to ``max_chars`` characters, or None."""

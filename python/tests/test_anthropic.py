@@ -240,6 +240,28 @@ def test_files_of_a_person_go_with_the_person(store: grainstore.Store) -> None:
     assert outcome(alice, command("view", path="/memories/x")).startswith("error: The path /memories/x does not")
 
 
+@pytest.mark.parametrize("kept", [{"passphrase": "secret"}, {"preset": "gdpr"}, {"preset": "hipaa"}, {}])
+def test_files_of_two_persons_are_apart_in_any_store(kept: dict[str, str], tmp_path: Path) -> None:
+    fields = {"processing_basis": "contract"}
+    with grainstore.open(tmp_path / "store", **kept) as store:  # type: ignore[arg-type]
+        alice, bob = (GrainMemoryTool(store, user_id=name, fields=fields) for name in ("alice", "bob"))
+        tell(alice, "create", path="/memories/d/x", file_text="alice")
+        tell(bob, "create", path="/memories/d/x", file_text="bob")
+        tell(alice, "insert", path="/memories/d/x", insert_line=1, insert_text="more")
+        tell(alice, "rename", old_path="/memories/d", new_path="/memories/e")
+        assert tell(bob, "view", path="/memories").split("\n")[2:] == ["4K\t/memories/d/", "3B\t/memories/d/x"]
+        whole = tell(alice, "view", path="/memories/e/x")
+        if kept.get("preset") == "hipaa":
+            with pytest.raises(grainstore.PolicyError):
+                tell(alice, "delete", path="/memories/e/x")
+            assert tell(alice, "view", path="/memories/e/x") == whole
+            return
+        tell(alice, "delete", path="/memories/e")
+        store.erase_user("alice", "she asked for it")
+        assert [found["user_id"] for found in store.query({"user_id": "bob", "relation": "file"})] == ["bob"] * 2
+        assert "bob" in tell(bob, "view", path="/memories/d/x")
+
+
 def test_a_session_that_may_not_erase_is_told_and_loses_nothing(store: grainstore.Store) -> None:
     limited = GrainMemoryTool(store.session(namespace="team"), namespace="team:memory")
     tell(limited, "create", path="/memories/x", file_text="mine")

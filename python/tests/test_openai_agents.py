@@ -147,6 +147,18 @@ def test_a_conversation_goes_with_its_person(store: grainstore.Store) -> None:
     assert run(bob.get_items()) == ITEMS[:3]
 
 
+@pytest.mark.parametrize("kept", [{"passphrase": "secret"}, {"preset": "gdpr"}])
+def test_conversations_of_two_persons_are_apart_in_any_store(kept: dict[str, str], tmp_path: Path) -> None:
+    fields = {"processing_basis": "contract"}
+    with grainstore.open(tmp_path / "store", **kept) as store:  # type: ignore[arg-type]
+        alice, bob = (GrainSession("s", store, user_id=name, fields=fields) for name in ("alice", "bob"))
+        run(alice.add_items(ITEMS[:3]))
+        run(bob.add_items(ITEMS[3:5]))
+        assert run(alice.pop_item()) == ITEMS[2]
+        run(bob.clear_session())
+        assert (run(alice.get_items()), run(bob.get_items())) == (ITEMS[:2], [])
+
+
 def test_events_of_others_are_left_alone(session: GrainSession, store: grainstore.Store) -> None:
     mine = store.put(grainstore.Event("mine", namespace="openai-agents", session_id="s"))
     run(session.add_items(ITEMS[:2]))

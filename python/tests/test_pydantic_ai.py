@@ -299,6 +299,22 @@ def test_files_of_a_person_go_with_the_person(store: grainstore.Store) -> None:
     run(main())
 
 
+@pytest.mark.parametrize("kept", [{"passphrase": "secret"}, {"preset": "gdpr"}])
+def test_files_of_two_persons_are_apart_in_any_store(kept: dict[str, str], tmp_path: Path) -> None:
+    async def main(alice: GrainMemoryStore, bob: GrainMemoryStore) -> None:
+        operation = MemoryOperation("1", "f")
+        first = await alice.write("x", "alice", expected_version=None, operation=operation)
+        second = await alice.write("x", "alice 2", expected_version=first.version)
+        await bob.write("x", "bob", expected_version=None, operation=operation)
+        await alice.delete("x", expected_version=second.version)
+        assert (await alice.write("x", "alice", expected_version=None, operation=operation)).replayed
+        assert (await alice.list_paths(limit=9), await bob.list_paths(limit=9)) == ([], ["x"])
+
+    fields = {"processing_basis": "contract"}
+    with grainstore.open(tmp_path / "store", **kept) as store:  # type: ignore[arg-type]
+        run(main(*(GrainMemoryStore(store, user_id=name, fields=fields) for name in ("alice", "bob"))))
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path / "store"

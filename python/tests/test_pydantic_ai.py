@@ -16,7 +16,10 @@ import pytest
 
 import grainstore
 
-pytest.importorskip("pydantic_ai_harness.memory")
+try:
+    from pydantic_ai_harness.memory import MetadataMemoryStore
+except ImportError as error:
+    pytest.skip(f"pydantic-ai-harness 0.62 or later is not installed: {error}", allow_module_level=True)
 
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
@@ -29,7 +32,6 @@ from pydantic_ai_harness.memory import (
     MemoryOperation,
     MemoryOperationConflictError,
     MemoryStore,
-    MetadataMemoryStore,
     SearchableMemoryStore,
     SqliteMemoryStore,
 )

@@ -17,7 +17,7 @@ from . import _native
 from ._answers import Found
 from ._calls import Calls, query_of
 from ._embedder import Bounded, Embedder
-from ._errors import StoreIOError
+from ._errors import AccessError, StoreIOError
 
 _log = logging.getLogger("grainstore")
 
@@ -94,17 +94,23 @@ def _close_all():
 class _Face(Calls):
     """What both faces have."""
 
-    __slots__ = ("__weakref__", "_client", "_shared")
+    __slots__ = ("__weakref__", "_client", "_scope", "_shared")
 
-    def __init__(self, client, shared):
+    def __init__(self, client, shared, scope):
         self._client = client
         self._shared = shared
+        # Namespace, person and actor: what a session of this one may not go beyond.
+        self._scope = scope
 
     def session(self, *, namespace=None, user_id=None, actor=None, purposes=()):
-        """The same store for somebody else: a namespace and a person alone, with writes recorded under ``actor``."""
+        """The same store for somebody else: a namespace and a person alone, with writes recorded under ``actor``.
+
+        What is not given is as in this session. Raises :class:`AccessError` for what is wider than it.
+        """
         self._shared.check()
-        client = self._client.with_session(namespace, user_id, actor, list(purposes))
-        return type(self)(client, self._shared)
+        scope = _narrowed(self._scope, (namespace, user_id, actor))
+        client = self._client.with_session(*scope, list(purposes))
+        return type(self)(client, self._shared, scope)
 
     @property
     def path(self):
@@ -179,7 +185,7 @@ class Store(_Face):
     @property
     def aio(self):
         """The same store for asyncio."""
-        return AsyncStore(self._client, self._shared)
+        return AsyncStore(self._client, self._shared, self._scope)
 
     def close(self):
         """Closes the store for all its sessions. Doing it again is nothing."""
@@ -247,7 +253,7 @@ class AsyncStore(_Face):
     @property
     def sync(self):
         """The same store without asyncio."""
-        return Store(self._client, self._shared)
+        return Store(self._client, self._shared, self._scope)
 
     async def close(self):
         """Closes the store for all its sessions. Doing it again is nothing."""
@@ -453,4 +459,16 @@ def _face(kind, params, embedders, threads):
     _open_stores.add(shared)
     if client.unshared is not None:
         _log.warning("no other process can use %s meanwhile: %s", shared.path, client.unshared)
-    return kind(client, shared)
+    session = params["session"]
+    return kind(client, shared, tuple(session.get(name) for name in ("namespace", "user_id", "actor")))
+
+
+def _narrowed(scope, given):
+    """The namespace, the person and the actor of a session within another."""
+    within = [of if own is None else own for of, own in zip(scope, given, strict=True)]
+    for name, of, own in zip(("namespace", "user_id", "actor"), scope, within, strict=True):
+        is_below = name == "namespace" and of is not None and own.startswith(f"{of}:")
+        if of is not None and own != of and not is_below:
+            message = f"the session is one of {name} {of!r}, and {own!r} is outside of that"
+            raise AccessError(message, code="ERR_ACCESS", hint="ask the session that this one was made from")
+    return tuple(within)

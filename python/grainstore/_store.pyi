@@ -38,7 +38,12 @@ class _Shared:
     def __init__(self, path: str, client: _native.Client, threads: int, embedders: Sequence[Any]) -> None: ...
 
 class _Face(Calls):
-    def __init__(self, client: _native.Client, shared: _Shared) -> None: ...
+    def __init__(
+        self,
+        client: _native.Client,
+        shared: _Shared,
+        scope: tuple[str | None, str | None, str | None],
+    ) -> None: ...
     def session(
         self,
         *,

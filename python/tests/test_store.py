@@ -130,6 +130,18 @@ def test_sessions_see_what_is_theirs(store: grainstore.Store) -> None:
         bob.stats()
 
 
+def test_a_session_goes_beyond_none_that_it_is_of(store: grainstore.Store) -> None:
+    work = store.session(namespace="work", user_id="alice", actor="did:web:a.example")
+    secret = store.put(Event("elsewhere", namespace="home"))
+    for wider in (work.session(), work.session(namespace="work:today"), work.aio.session().sync, work.aio.sync):
+        assert not wider.exists(secret)
+        with pytest.raises(grainstore.AccessError):
+            wider.stats()
+    for wider in ({"namespace": "home"}, {"namespace": "workshop"}, {"user_id": "bob"}, {"actor": "did:web:b.example"}):
+        with pytest.raises(grainstore.AccessError, match="outside"):
+            work.session(**wider)  # type: ignore[arg-type]
+
+
 def test_a_person_is_erased(store: grainstore.Store) -> None:
     tea = store.put(prefers("tea", user_id="alice"))
     report = store.erase_user("alice", "she asked for it", now=True)

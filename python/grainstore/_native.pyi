@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, final
 
+__all__ = ["Cancel", "Client", "version"]
+
 @final
 class Cancel:
     """Cancels the calls that it is given to."""

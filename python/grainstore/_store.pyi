@@ -10,6 +10,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
@@ -36,6 +37,9 @@ _Direction: TypeAlias = Literal["out", "in", "both"]
 
 class _Shared:
     def __init__(self, path: str, client: _native.Client, threads: int, embedders: Sequence[Any]) -> None: ...
+    def pool(self) -> ThreadPoolExecutor: ...
+    def check(self) -> None: ...
+    def close(self) -> None: ...
 
 class _Face(Calls):
     def __init__(

@@ -137,9 +137,10 @@ def test_a_session_goes_beyond_none_that_it_is_of(store: grainstore.Store) -> No
         assert not wider.exists(secret)
         with pytest.raises(grainstore.AccessError):
             wider.stats()
-    for wider in ({"namespace": "home"}, {"namespace": "workshop"}, {"user_id": "bob"}, {"actor": "did:web:b.example"}):
+    others = [{"namespace": "home"}, {"namespace": "workshop"}, {"user_id": "bob"}, {"actor": "did:web:b.example"}]
+    for other in others:
         with pytest.raises(grainstore.AccessError, match="outside"):
-            work.session(**wider)  # type: ignore[arg-type]
+            work.session(**other)
 
 
 def test_a_person_is_erased(store: grainstore.Store) -> None:

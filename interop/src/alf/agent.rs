@@ -117,6 +117,12 @@ impl<'s> Agent<'s> {
         shared.write(vec![shared.put(tables::AGENTS, self.id.as_str(), &row, Owner::Store)?])
     }
 
+    /// Returns `true` if the store has this agent.
+    pub(super) fn is_enrolled(&self) -> Result<bool> {
+        let shared = Rows::new(self.session, PROFILE.shared_application());
+        Ok(shared.get::<AgentRow>(tables::AGENTS, &self.id)?.is_some())
+    }
+
     /// Writes down that the store has this agent no more.
     pub(super) fn dismiss(&self) -> Result<()> {
         let shared = Rows::new(self.session, PROFILE.shared_application());
@@ -149,7 +155,13 @@ impl<'s> Agent<'s> {
     /// # Errors
     /// Those of [`Session::rows`].
     pub(super) fn has_version(&self, id: &str, address: &ContentAddress) -> Result<Option<bool>> {
-        let Some(past) = self.past(id)? else { return Ok(None) };
+        let Some(past) = self.past(id)? else {
+            if self.is_purged(id)? {
+                return Ok(Some(false));
+            }
+            // Rows of earlier versions of the store have no past.
+            return Ok(self.row(id)?.map(|row| row.address == address.to_string()));
+        };
         if let Some(known) = past.has(address) {
             return Ok(Some(known));
         }

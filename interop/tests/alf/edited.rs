@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use grainstore::cal::{ExecuteOptions, Query, Tier};
 use grainstore::format::{GrainType, Value as Field};
 use grainstore::prelude::*;
+use grainstore::{EraseOptions, Offer, StoredGrain};
 use grainstore_interop::Monitor;
 use grainstore_interop::alf::{self, DeltaOptions, ExportOptions, ImportOptions, PurgeScope};
 use serde_json::{Value, json};
 
 use crate::kit::*;
 use crate::purge;
+use crate::vouched::carrying_bytes;
 
 /// The content of the current grains.
 fn current(world: &World) -> Vec<String> {
@@ -169,7 +171,7 @@ fn one_that_took_nobodys_place_is_counted_and_goes_where_all_are_asked_for() {
     world.import_made(&second);
     let options = ExportOptions { agent_id: Some(id(800)), ..options };
     let report = alf::export(&world.session, file(&world), &options, &Monitor::default()).unwrap();
-    assert_eq!(report.records, 2, "its own, and the copy that is a native grain of all");
+    assert_eq!((report.records, report.native_left_out), (1, 0), "the copy is the first agent's");
 }
 
 #[test]
@@ -239,10 +241,162 @@ fn an_update_from_elsewhere_stands_beside_it() {
     for (way, edit) in WAYS {
         let world = with_a_record("tea");
         edit(&world, "tea", "coffee");
-        let members = json!({"content": "mint tea"});
+        let members = json!({
+            "content": "mint tea", "namespace": format!("principal_context:{}", id(900)),
+        });
         let changed = with(record(1, "2026-07-01T00:00:00Z"), members);
         let path = Made::of(vec![("2026-Q3", vec![changed])]).write(world.dir.path(), "in.alf");
         world.import_with(&path, &ImportOptions::default());
         assert_eq!(current(&world), ["coffee", "mint tea"], "{way}");
+        let (out, report) = world.export();
+        assert_eq!((report.records, report.native_left_out), (2, 0), "{way}");
+        assert_eq!(of(&out, "coffee")["supersedes"], of(&out, "mint tea")["id"], "{way}");
+        let scope = PurgeScope::User(id(900));
+        alf::purge(&world.session, &scope, &purge::options(), &Monitor::default()).unwrap();
+        assert_eq!(current(&world), [""; 0], "{way}");
     }
+}
+
+/// A copy that no row leads to is found by what it says of its agent.
+#[test]
+fn a_copy_beside_a_record_goes_with_the_person_and_with_the_agent() {
+    for scope in [PurgeScope::User(id(900)), PurgeScope::Agent] {
+        for erased in [false, true] {
+            let world = with_a_record("tea");
+            let tea = address_of(&world, "tea");
+            match erased {
+                false => drop(world.session.put(edited(&world, &tea, "milk")).unwrap()),
+                // The way to what took its place is gone with its row.
+                true => {
+                    by_hand(&world, "tea", "milk");
+                    world.session.erase(&tea, "a test", &EraseOptions::new()).unwrap();
+                }
+            }
+            let report =
+                alf::purge(&world.session, &scope, &purge::options(), &Monitor::default()).unwrap();
+            assert_eq!(report.records_removed, if erased { 1 } else { 2 });
+            assert_eq!(current(&world), [""; 0], "{scope:?}");
+        }
+    }
+}
+
+/// What anybody may write into a grain ends no walk over all grains, and hides nothing.
+#[test]
+fn notes_that_say_nothing_are_none() {
+    let long = "x".repeat(5_000);
+    let notes: &[&[(&str, &str)]] = &[
+        &[("alf:id", ""), ("alf:agent_id", AGENT)],
+        &[("alf:id", &long), ("alf:agent_id", AGENT)],
+        &[("alf:id", "no uuid"), ("alf:agent_id", "no uuid")],
+        &[("alf:agent_id", AGENT)],
+        &[("alf:source", "{}")],
+        &[],
+    ];
+    for of_record in [false, true] {
+        for said in notes {
+            let world = with_a_record("tea");
+            let mut grain = edited(&world, &address_of(&world, "tea"), "milk").into_fields();
+            let said = said.iter().map(|(name, text)| ((*name).to_owned(), Field::from(*text)));
+            grain.insert("context".to_owned(), Field::Map(said.collect()));
+            let grain = Grain::from_fields(grain).unwrap();
+            let tea = address_of(&world, "tea");
+            match of_record {
+                true => drop(world.session.supersede(&tea, grain, None).unwrap()),
+                false => drop(world.session.put(grain).unwrap()),
+            }
+            let (out, report) = world.export();
+            let expected = if of_record { (2, 0) } else { (1, 1) };
+            assert_eq!((report.records, report.native_left_out), expected, "{out:?}");
+            purge::purge(&world, &[1], &purge::options()).unwrap();
+            assert_eq!(current(&world), ["milk"]);
+        }
+    }
+}
+
+#[test]
+fn what_an_agent_has_is_in_no_archive_of_another() {
+    for (way, edit) in WAYS {
+        let world = with_a_record("tea");
+        let mut second =
+            Made::of(vec![("2026-Q3", vec![other_agent(record(2, "2026-07-02T00:00:00Z"))])]);
+        second.manifest["agent"]["id"] = json!(id(800));
+        world.import_made(&second);
+        edit(&world, "tea", "coffee");
+        let options =
+            ExportOptions { agent_id: Some(id(800)), native: true, ..ExportOptions::default() };
+        let report =
+            alf::export(&world.session, file(&world), &options, &Monitor::default()).unwrap();
+        assert_eq!((report.records, report.native_left_out), (1, 0), "{way}");
+        let mut of_second = purge::options();
+        of_second.agent_id = Some(id(800));
+        alf::purge(&world.session, &PurgeScope::Agent, &of_second, &Monitor::default()).unwrap();
+        assert_eq!(current(&world), ["coffee"], "{way}");
+        let options =
+            ExportOptions { agent_id: Some(AGENT.to_owned()), ..ExportOptions::default() };
+        let report =
+            alf::export(&world.session, file(&world), &options, &Monitor::default()).unwrap();
+        assert_eq!(report.records, 2, "{way}");
+    }
+}
+
+fn other_agent(record: Value) -> Value {
+    with(record, json!({"agent_id": id(800)}))
+}
+
+/// An archive cannot make a grain that is a version of a record the grain of another.
+#[test]
+fn one_grain_is_one_record_whatever_an_archive_says() {
+    // A store that has the grains of records without their rows carries them as they are.
+    let world = with_a_record("tea");
+    let tea = world.session.get(&address_of(&world, "tea")).unwrap();
+    let bare = World::new();
+    bare.session.put(Offer::Blob(tea.blob.clone())).unwrap();
+    let options = ExportOptions {
+        agent_id: Some(AGENT.to_owned()),
+        agent_name: Some("Ada".to_owned()),
+        native: true,
+        ..ExportOptions::default()
+    };
+    let report = alf::export(&bare.session, file(&bare), &options, &Monitor::default()).unwrap();
+    assert_eq!((report.records, report.native_left_out), (0, 0));
+    // A lying one: a record that carries it under the id that a native grain of these bytes has.
+    let view = lying(&tea);
+    let path = Made::of(vec![("2026-Q3", vec![view.clone()])]).write(world.dir.path(), "lie.alf");
+    world.import(&path);
+    let lied = view["id"].as_str().unwrap().to_owned();
+    let scope = PurgeScope::Records(vec![lied]);
+    alf::purge(&world.session, &scope, &purge::options(), &Monitor::default()).unwrap();
+    assert_eq!(current(&world), ["tea"]);
+    // The other way round: the record comes after it.
+    let late = World::new();
+    late.import(&path);
+    let members = json!({
+        "content": "tea", "tags": ["drinks"], "category": "taste",
+        "namespace": format!("principal_context:{}", id(900)),
+    });
+    late.import_made(&Made::of(vec![(
+        "2026-Q3",
+        vec![with(record(1, "2026-07-01T00:00:00Z"), members)],
+    )]));
+    alf::purge(&late.session, &scope, &purge::options(), &Monitor::default()).unwrap();
+    assert_eq!(current(&late), ["tea"]);
+}
+
+/// A record that says that it carries this grain, under the id that it would have as a native one.
+fn lying(tea: &StoredGrain) -> Value {
+    let hash = *tea.address.as_bytes();
+    let ms = tea.grain().unwrap().created_at().get();
+    let part = |from: usize, to: usize| {
+        hash[from..to].iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte))
+    };
+    let (middle, random) = (part(0, 2) >> 4, part(2, 10) & 0x3fff_ffff_ffff_ffff | 1 << 63);
+    let id = format!(
+        "{:08x}-{:04x}-7{middle:03x}-{:04x}-{:012x}",
+        ms >> 16,
+        ms & 0xffff,
+        random >> 48,
+        random & 0xffff_ffff_ffff
+    );
+    let more = json!({"id": id, "temporal": {"created_at": "2026-07-01T00:00:00Z"}});
+    carrying_bytes(1, &tea.blob, None, more)
 }

@@ -1,7 +1,7 @@
 //! Distinguishes a supersession from a put (OMS 17.2, ruling 18): fields that a put may not have, and parents
 //! that make a grain a successor.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainType, Value};
 use grainstore_index::Sequence;
@@ -25,8 +25,8 @@ const SUPERSESSION_FIELDS: [&str; 5] = [
     "invalidation_initiator",
 ];
 
-/// Steps from a parent to the grain that stands in its place at most.
-const MAX_OLDER_VERSIONS: usize = 1_000;
+/// Grains that are looked at, for all parents together, to find older versions of a grain.
+const MAX_OLDER_VERSIONS: usize = 10_000;
 
 /// A grain of an import that would replace others without a supersession.
 #[derive(Debug)]
@@ -175,10 +175,10 @@ impl WritePlan<'_> {
             Ok((address, new))
         })?;
         let Some(new) = new else { return Ok(None) };
-        let mut replaced = Vec::new();
+        let (mut replaced, mut older) = (Vec::new(), HashMap::new());
         for parent in self.implicitly_replaced(&new, None, author)? {
             let Some(place) = self.locate(&parent)? else { continue };
-            if !self.is_older_version(place, &address)? {
+            if !self.is_older_version(place, &address, &mut older)? {
                 replaced.push(parent);
             }
         }
@@ -209,18 +209,33 @@ impl WritePlan<'_> {
         Ok(None)
     }
 
-    /// Returns `true` if a grain stands, in the end, in the place of the one at `place`.
-    fn is_older_version(&self, place: Sequence, newest: &ContentAddress) -> Result<bool> {
-        let mut next = self.state(place)?.superseded_by;
-        for _ in 0..MAX_OLDER_VERSIONS {
-            let Some(by) = next else { return Ok(false) };
-            if by == *newest {
-                return Ok(true);
+    /// Returns `true` if a grain stands, in the end, in the place of the one at `place`. `known` has those that were met on
+    /// the way to no other answer, so that many parents of one chain are walked once.
+    fn is_older_version(
+        &self,
+        place: Sequence,
+        newest: &ContentAddress,
+        known: &mut HashMap<Sequence, bool>,
+    ) -> Result<bool> {
+        let (mut at, mut met, mut found) = (Some(place), Vec::new(), false);
+        while let Some(place) = at {
+            if let Some(known) = known.get(&place) {
+                found = *known;
+                break;
             }
-            let Some(place) = self.locate(&by)? else { return Ok(false) };
-            next = self.state(place)?.superseded_by;
+            if known.len().saturating_add(met.len()) >= MAX_OLDER_VERSIONS {
+                break;
+            }
+            met.push(place);
+            let Some(by) = self.state(place)?.superseded_by else { break };
+            if by == *newest {
+                found = true;
+                break;
+            }
+            at = self.locate(&by)?;
         }
-        Ok(false)
+        known.extend(met.into_iter().map(|place| (place, found)));
+        Ok(found)
     }
 
     /// Returns the parents, other than `old` and its older versions, of which a grain appears to be the next version. Those
@@ -235,13 +250,13 @@ impl WritePlan<'_> {
         for parent in parents(new) {
             known.extend(self.locate(&parent)?.map(|sequence| (parent, sequence)));
         }
-        let mut replaced = Vec::new();
+        let (mut replaced, mut older) = (Vec::new(), HashMap::new());
         if is_consolidation(new, known.len()) {
             return Ok(replaced);
         }
         for (parent, sequence) in known.into_iter().filter(|(parent, _)| old != Some(parent)) {
             if self.with_grain(sequence, |_, stored| Ok(is_next_version(new, stored)))?
-                && !old.map_or(Ok(false), |old| self.is_older_version(sequence, old))?
+                && !old.map_or(Ok(false), |old| self.is_older_version(sequence, old, &mut older))?
                 && (self.visible(&parent, author)?.is_some() || self.is_protected(&parent)?)
             {
                 replaced.push(parent);

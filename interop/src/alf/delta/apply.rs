@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::alf::agent;
 use crate::alf::bundle::{Bundle, Kind};
-use crate::alf::export::chosen;
+use crate::alf::export::{adopt_successors, chosen};
 use crate::alf::import::{
     ImportOptions, ImportReport, Importer, checked, complete_begun, forgive, import_layers,
     planned_layers, withhold,
@@ -89,6 +89,8 @@ pub fn apply_delta(
     }
     if !options.dry_run {
         complete_begun(&agent)?;
+        // What took the place of a record is found from there, and may lose that way now.
+        adopt_successors(&agent)?;
     }
     let sequence = agent.sequence()?.saturating_add(1).max(new);
     withhold(&agent, &bundle, &mut survey, options, &mut report.import)?;

@@ -36,7 +36,7 @@ pub(super) fn adopt(agent: &Agent<'_>, monitor: &Monitor<'_>) -> Result<()> {
         let page = agent.session.query(&all, &PageOptions::first(PAGE).after(cursor))?;
         for found in &page.results {
             done += 1;
-            if is_own(agent, &found.content_address, &found.grain)? {
+            if is_native(agent, &found.content_address, &found.grain)? {
                 adoption.add(&found.content_address, &found.grain)?;
             }
         }
@@ -63,7 +63,8 @@ pub(super) fn count_others(agent: &Agent<'_>, monitor: &Monitor<'_>) -> Result<u
         };
         for found in &page.results {
             let id = native_id(found.grain.created_at(), &found.content_address);
-            if is_own(agent, &found.content_address, &found.grain)? && agent.row(&id)?.is_none() {
+            let origin = origin_of(agent, &found.content_address, &found.grain)?;
+            if origin.may_succeed() && agent.row(&id)?.is_none() {
                 count += 1;
             }
         }
@@ -104,7 +105,8 @@ pub(in super::super) fn adopt_these(
             let Ok(stored) = agent.session.inspect(&address) else { break };
             let grain = stored.grain()?;
             // What is a record says itself what took its place.
-            if is_own(agent, &address, &grain)? && adoption.add(&address, &grain)? {
+            let origin = origin_of(agent, &address, &grain)?;
+            if origin.may_succeed() && adoption.add(&address, &grain)? {
                 next = stored.state.superseded_by;
             }
         }
@@ -115,9 +117,9 @@ pub(in super::super) fn adopt_these(
     adoption.write()
 }
 
-/// Returns `true` for a grain that is no version of a record that has an id already.
-fn is_own(agent: &Agent<'_>, address: &ContentAddress, grain: &Grain) -> Result<bool> {
-    Ok(origin_of(agent, address, grain)?.is_own())
+/// Returns `true` for a grain that was not born as a record.
+fn is_native(agent: &Agent<'_>, address: &ContentAddress, grain: &Grain) -> Result<bool> {
+    Ok(origin_of(agent, address, grain)?.is_native())
 }
 
 /// Grains that become records.

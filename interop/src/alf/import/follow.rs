@@ -8,7 +8,7 @@ use super::{ImportOptions, ImportReport, Importer};
 use crate::alf::agent::{Agent, RecordRow};
 use crate::alf::export::adopt_these;
 use crate::alf::names::tables;
-use crate::alf::native::{alf_text, native_id, origin_of};
+use crate::alf::native::{native_id, notes, origin_of};
 use crate::alf::record::status_of;
 use crate::alf::survey::Survey;
 use crate::error::Result;
@@ -91,7 +91,8 @@ fn ended_by(agent: &Agent<'_>, state: &GrainState) -> Result<Option<Ended>> {
     let Some(by) = state.superseded_by else { return Ok(None) };
     let Ok(successor) = agent.session.inspect(&by) else { return Ok(None) };
     let Ok(grain) = successor.grain() else { return Ok(None) };
-    if alf_text(&grain, "id").is_some() && !origin_of(agent, &by, &grain)?.is_own() {
+    let origin = origin_of(agent, &by, &grain)?;
+    if notes(&grain).is_some() && !origin.may_succeed() {
         return Ok(None);
     }
     let is_record = agent.row(&native_id(grain.created_at(), &by))?.is_some();

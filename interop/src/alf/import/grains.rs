@@ -1,6 +1,8 @@
 //! The grains of records that are written together: those that take nobody's place in one batch, the others one after
 //! the other. Whatever bytes the store has already, a record that is current has a grain that is.
 
+use std::collections::HashMap;
+
 use grainstore::format::{GrainType, Map, Value};
 use grainstore::{
     ContentAddress, ErrorKind, Grain, Pending, PutOutcome, Session, StoredGrain, VerificationStatus,
@@ -9,7 +11,7 @@ use grainstore::{
 use super::chunk::{SUPERSESSION, Waiting, note};
 use crate::alf::agent::Agent;
 use crate::alf::names::{AFTER, PROFILE};
-use crate::alf::native::{Origin, alf_text, origin_of};
+use crate::alf::native::{Origin, notes, origin_of};
 use crate::alf::record::sensitivity_of;
 use crate::error::{Error, Result};
 use crate::kept::NewGrain;
@@ -164,10 +166,17 @@ fn store_successors(
         let pending = one.old.map(|old| by.submit_supersede(&old, offer, None));
         submitted.push((one, pending));
     }
+    // Grains that are stored in other bytes than was thought when others were to take their places.
+    let mut moved: HashMap<ContentAddress, ContentAddress> = HashMap::new();
     for (mut one, pending) in submitted {
-        let outcome = pending.map_or(Ok(one.grain.address()), Pending::wait);
+        let planned = one.grain.address();
+        let outcome = pending.map_or(Ok(planned), Pending::wait);
+        let moved_to = one.old.and_then(|old| moved.get(&old)).copied();
         let (result, lost_place) = match outcome {
             Ok(_) => (Ok(()), false),
+            Err(error) if let Some(old) = moved_to.filter(|_| is_not_found(&error)) => {
+                (succeed(agent, &mut one, &old), false)
+            }
             Err(error) if error.kind() == ErrorKind::Conflict => settle(agent, &mut one),
             Err(error) if !one.vectors.is_empty() && !is_refused(&error) => {
                 let again = one.old.map(|old| session.supersede(&old, one.grain.offer(), None));
@@ -175,9 +184,16 @@ fn store_successors(
             }
             Err(error) => (Err(error.into()), false),
         };
+        if one.grain.address() != planned {
+            moved.insert(planned, one.grain.address());
+        }
         done.push((one, result, lost_place));
     }
     done
+}
+
+fn is_not_found(error: &grainstore::Error) -> bool {
+    error.kind() == ErrorKind::NotFound
 }
 
 pub(super) fn is_refused(error: &grainstore::Error) -> bool {
@@ -234,6 +250,9 @@ pub(super) fn newest_own(
 /// The id of the record that a grain is a version of, in lower case.
 fn id_of(agent: &Agent<'_>, stored: &StoredGrain) -> Result<Option<String>> {
     let grain = stored.grain()?;
-    let is_own = origin_of(agent, &stored.address, &grain)? == Origin::Native;
-    Ok(alf_text(&grain, "id").filter(|_| !is_own).map(str::to_ascii_lowercase))
+    Ok(match origin_of(agent, &stored.address, &grain)? {
+        Origin::Record(id) | Origin::Stray(id) => Some(id),
+        Origin::Other => notes(&grain).map(|(id, _)| id),
+        Origin::Native | Origin::Copy => None,
+    })
 }

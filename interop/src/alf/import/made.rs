@@ -1,11 +1,12 @@
 //! The grain of a record on its way into the store.
 
-use grainstore::ContentAddress;
 use grainstore::format::Value as Field;
+use grainstore::{ContentAddress, EpochMs};
 
 use super::Importer;
+use super::grains::fields_after;
 use crate::alf::names::PROFILE;
-use crate::alf::native::{Carried, alf_text, carried, native_id, without_grain};
+use crate::alf::native::{Carried, carried, native_id, notes, origin_of, without_grain};
 use crate::alf::record::{Record, cross_links, fields_of, grain_type_of, sensitivity_of};
 use crate::alf::vectors::references;
 use crate::error::Result;
@@ -48,7 +49,7 @@ impl Importer<'_, '_> {
         } else if let Some(carried) = carried(&record.rest)? {
             carried.check_consent(self.agent.session, old.as_ref().map(|((old, _), _)| old))?;
             if carried.continues(old)
-                && carried.is_in_own_record(&record.id)
+                && self.may_carry(&carried, record)?
                 && let Some(view) = small(without_grain(record.rest.clone()))
             {
                 return Ok(Made::carrying(carried, view, fields, old));
@@ -66,9 +67,25 @@ impl Importer<'_, '_> {
             (None, Some(retired)) => NewGrain::deriving(fields.clone(), retired),
             (None, None) => fields.clone(),
         };
-        let grain = NewGrain::new(PROFILE, whole, sensitivity_of(&fields))?;
+        let mut grain = NewGrain::new(PROFILE, whole.clone(), sensitivity_of(&fields))?;
+        // One grain is one record: a native one has these bytes already.
+        let address = grain.address();
+        let created_at = EpochMs::new(record.created_ms);
+        if self.agent.past(&native_id(created_at, &address))?.is_some() {
+            let whole = fields_after(&whole, Some(&address));
+            grain = NewGrain::new(PROFILE, whole, sensitivity_of(&fields))?;
+        }
         let old = old.map(|(old, _)| old);
         Ok(Made { grain, grain_type, fields, native: None, restored, old, retired })
+    }
+
+    /// Returns `true` for a grain that a record may be. A copy of a record's grain may only be the record that it becomes by
+    /// itself, of its own agent, and never the version of a record that it says it is: one grain is one record.
+    fn may_carry(&self, carried: &Carried, record: &Record) -> Result<bool> {
+        let Some((_, agent_id)) = notes(&carried.grain) else { return Ok(true) };
+        let origin = origin_of(self.agent, &carried.address, &carried.grain)?;
+        let is_own_id = native_id(carried.grain.created_at(), &carried.address) == record.id;
+        Ok(agent_id == self.agent.id && is_own_id && origin.may_succeed())
     }
 
     /// Returns `true` for a record that was purged or erased and is taken all the same.
@@ -81,13 +98,6 @@ impl Importer<'_, '_> {
 }
 
 impl Carried {
-    /// Returns `true` unless it is a copy of a record's grain that stands in another record than its own: what it is to
-    /// records would not be known.
-    fn is_in_own_record(&self, id: &str) -> bool {
-        alf_text(&self.grain, "id").is_none()
-            || native_id(self.grain.created_at(), &self.address) == id
-    }
-
     /// Returns `true` unless it would leave the grain whose place it takes where it is: then the record is one that says
     /// what it says, which supersedes that, and its policy is asked.
     fn continues(&self, old: Former<'_>) -> bool {

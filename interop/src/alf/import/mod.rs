@@ -34,6 +34,7 @@ use grainstore::Session;
 
 use super::agent::{self, Agent};
 use super::bundle::{Bundle, Kind};
+use super::export::adopt_successors;
 use super::names::tables;
 use super::survey::Survey;
 use crate::archive::Limits;
@@ -131,6 +132,8 @@ pub fn import(
     }
     if !options.dry_run {
         complete_begun(&agent)?;
+        // What took the place of a record is found from there, and may lose that way now.
+        adopt_successors(&agent)?;
     }
     let head = agent.sequence()?;
     let said = bundle.manifest.get("sync").and_then(|sync| sync.get("last_sequence"));

@@ -11,7 +11,7 @@ mod text;
 mod view;
 
 pub(super) use carried::{Carried, carried, carries_consent, with_grain, without_grain};
-pub(super) use origin::{Origin, alf_text, origin_of};
+pub(super) use origin::{Origin, alf_text, notes, origin_of};
 pub(super) use view::{native_id, view_of};
 
 /// The format that `raw_source_format` names.

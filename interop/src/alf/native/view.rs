@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::FORMAT;
 use super::carried::digest_of_view;
-use super::origin::{Origin, alf_text, origin_of};
+use super::origin::{Origin, notes, origin_of};
 use super::text::content_of;
 use crate::alf::agent::Agent;
 use crate::alf::names::RUNTIME;
@@ -75,7 +75,7 @@ pub(in super::super) fn view_of(agent: &Agent<'_>, stored: &StoredGrain) -> Resu
             json::set(&mut view, name, value);
         }
     }
-    if alf_text(&grain, "id").is_some() {
+    if notes(&grain).is_some() {
         for (name, value) in said_by_copy(grain.fields()) {
             json::set(&mut view, &name, value);
         }
@@ -162,8 +162,9 @@ fn id_of(agent: &Agent<'_>, address: &ContentAddress) -> Result<Option<String>> 
     let Ok(stored) = agent.session.inspect(address) else { return Ok(None) };
     let grain = stored.grain()?;
     let own = match origin_of(agent, address, &grain)? {
-        Origin::Native => None,
-        _ => alf_text(&grain, "id").map(str::to_owned),
+        Origin::Record(id) => Some(id),
+        Origin::Other => notes(&grain).map(|(id, _)| id),
+        Origin::Native | Origin::Copy | Origin::Stray(_) => None,
     };
     Ok(Some(own.unwrap_or_else(|| native_id(grain.created_at(), address))))
 }

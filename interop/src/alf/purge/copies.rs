@@ -91,7 +91,8 @@ impl StorePurge<'_, '_> {
                 }
             }
             each_grain(self.agent.session, &targets.users, self.monitor, |address, grain| {
-                let (Sort::Record(id) | Sort::Native(id)) = sort_of(self.agent, address, grain)?
+                let (Sort::Record(id) | Sort::Native(id) | Sort::Copy(id)) =
+                    sort_of(self.agent, address, grain)?
                 else {
                     return Ok(());
                 };

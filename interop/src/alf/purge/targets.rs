@@ -221,7 +221,13 @@ impl Targets {
                 Sort::Record(id) if is_all => {
                     self.records.entry(id).or_default().grains.push(*address);
                 }
-                Sort::Record(id) | Sort::Native(id) if self.records.contains_key(&id) => {
+                // What says that it is of the agent is the agent's, whether a row leads to it or not.
+                Sort::Copy(id) if is_all || of_person => {
+                    self.records.entry(id).or_default().grains.push(*address);
+                }
+                Sort::Record(id) | Sort::Native(id) | Sort::Copy(id)
+                    if self.records.contains_key(&id) =>
+                {
                     self.records.entry(id).or_default().grains.push(*address);
                 }
                 Sort::Record(id) if of_person => {

@@ -30,6 +30,8 @@ pub(super) enum Sort {
     Document(String, Option<String>),
     /// A grain that was not born as a record, by the id of the record that it is or would be.
     Native(String),
+    /// The same of a copy of the grain of a record.
+    Copy(String),
     /// Of another agent, or of no kind that is known.
     Other,
 }
@@ -43,6 +45,7 @@ pub(super) fn sort_of(agent: &Agent<'_>, address: &ContentAddress, grain: &Grain
         || alf_text(grain, "agent_id").is_some_and(|id| id.eq_ignore_ascii_case(&agent.id));
     Ok(match origin_of(agent, address, grain)? {
         Origin::Native => Sort::Native(native_id(grain.created_at(), address)),
+        Origin::Copy => Sort::Copy(native_id(grain.created_at(), address)),
         Origin::Record(id) | Origin::Stray(id) => Sort::Record(id),
         Origin::Other => match alf_text(grain, "layer").filter(|_| is_of_agent()) {
             Some(layer) => {
@@ -68,7 +71,7 @@ pub(super) fn record_in(agent: &Agent<'_>, address: &ContentAddress) -> Result<O
 /// Those of the store.
 pub(super) fn record_of_stored(agent: &Agent<'_>, stored: &StoredGrain) -> Result<Value> {
     let grain = stored.grain()?;
-    if origin_of(agent, &stored.address, &grain)? == Origin::Native {
+    if origin_of(agent, &stored.address, &grain)?.is_native() {
         return view_of(agent, stored);
     }
     let fields = grain.fields().clone();

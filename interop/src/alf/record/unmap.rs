@@ -61,7 +61,7 @@ pub(super) fn said(fields: &Map) -> Value {
 /// Returns what a copy of the grain of a record says that is not of that record alone.
 pub(in super::super) fn said_by_copy(fields: &Map) -> Object<String, Value> {
     let Value::Object(mut said) = said(fields) else { return Object::new() };
-    said.retain(|name, _| matches!(&**name, "memory_type" | "category" | "namespace" | "entities"));
+    said.retain(|name, _| matches!(&**name, "content" | "memory_type" | "category" | "namespace"));
     let tags = fields.get("structural_tags").and_then(Field::as_array).unwrap_or_default();
     let tags = tags.iter().filter_map(Field::as_str);
     let own: Vec<_> = tags.filter(|tag| *tag != PROFILE.tag() && !is_link(tag)).collect();

@@ -94,9 +94,28 @@ impl World {
         disguised: &BTreeSet<usize>,
         brings: &Brings,
     ) -> Outcome {
-        if disguised.iter().any(|at| self.protects(*at, &BTreeSet::new())) {
-            return Outcome::LeftOut(1 + u64::from(over.is_some()));
+        let outcome = self.judge_claim(over, others, brings);
+        // In the place of a grain it may name the older versions of that.
+        let older: BTreeSet<usize> = match (over, outcome) {
+            (Some((old, _)), Outcome::Succeeds(_)) => {
+                self.chain_up_to(old).into_iter().map(|(at, _)| at).collect()
+            }
+            _ => BTreeSet::new(),
+        };
+        let mut disguised = disguised.difference(&older);
+        match disguised.any(|at| self.protects(*at, &BTreeSet::new())) {
+            true => Outcome::LeftOut(1 + u64::from(over.is_some())),
+            false => outcome,
         }
+    }
+
+    /// What comes of it by what it is said to replace.
+    fn judge_claim(
+        &self,
+        over: Option<(usize, bool)>,
+        others: &BTreeSet<usize>,
+        brings: &Brings,
+    ) -> Outcome {
         let Some((old, early)) = over else { return Outcome::Stored(0) };
         let entry = &self.0[old];
         let is_taken = entry.after.is_some();

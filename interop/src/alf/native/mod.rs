@@ -1,7 +1,7 @@
 //! Grains that were not born as memory records of ALF, as records, and as the same grains again.
 //!
-//! `origin`: what a grain is to records. `text`: what it says, in words. `view`: a grain as a record, which carries the grain itself. `carried`: the
-//! grain of such a record, if nobody changed the record since.
+//! `origin`: what a grain is to records. `text`: what it says, in words. `view`: a grain as a record, which carries the
+//! grain itself. `carried`: the grain of such a record, if nobody changed the record since.
 
 mod carried;
 mod origin;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::FORMAT;
 use super::carried::digest_of_view;
-use super::origin::{Origin, notes, origin_of};
+use super::origin::{Origin, alf_text, notes, origin_of};
 use super::text::content_of;
 use crate::alf::agent::Agent;
 use crate::alf::names::RUNTIME;
@@ -162,9 +162,8 @@ fn id_of(agent: &Agent<'_>, address: &ContentAddress) -> Result<Option<String>> 
     let Ok(stored) = agent.session.inspect(address) else { return Ok(None) };
     let grain = stored.grain()?;
     let own = match origin_of(agent, address, &grain)? {
-        Origin::Record(id) => Some(id),
-        Origin::Other => notes(&grain).map(|(id, _)| id),
+        Origin::Record(_) | Origin::Other => notes(&grain).and(alf_text(&grain, "id")),
         Origin::Native | Origin::Copy | Origin::Stray(_) => None,
     };
-    Ok(Some(own.unwrap_or_else(|| native_id(grain.created_at(), address))))
+    Ok(Some(own.map_or_else(|| native_id(grain.created_at(), address), str::to_owned)))
 }

@@ -46,7 +46,9 @@ pub(super) fn sort_of(agent: &Agent<'_>, address: &ContentAddress, grain: &Grain
     Ok(match origin_of(agent, address, grain)? {
         Origin::Native => Sort::Native(native_id(grain.created_at(), address)),
         Origin::Copy => Sort::Copy(native_id(grain.created_at(), address)),
-        Origin::Record(id) | Origin::Stray(id) => Sort::Record(id),
+        Origin::Record(id) => Sort::Record(id),
+        Origin::Stray(id) if is_of_agent() => Sort::Record(id),
+        Origin::Stray(_) => Sort::Other,
         Origin::Other => match alf_text(grain, "layer").filter(|_| is_of_agent()) {
             Some(layer) => {
                 Sort::Document(layer.to_owned(), alf_text(grain, "item_id").map(str::to_owned))

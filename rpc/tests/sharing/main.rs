@@ -79,7 +79,7 @@ fn a_relay_answers_what_the_owner_would() {
     let address = json!({ "address": put["address"] });
     // The text is indexed behind the put: figures stand still once it is.
     while owner.call::<Value>("stats", &json!({})).unwrap()["text_behind"] != 0 {
-        std::thread::sleep(Duration::from_millis(5));
+        thread::sleep(Duration::from_millis(5));
     }
     for (method, params) in [
         ("get", address.clone()),

@@ -18,7 +18,7 @@ Time: TypeAlias = datetime.datetime | int | str
 G = TypeVar("G", bound="Grain")
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False, match_args=False)
 class Grain:
     """The fields that all types have."""
 
@@ -69,6 +69,16 @@ class Grain:
     recall_priority: str | None = None
     more: dict[str, Any] = field(default_factory=dict)
 
+    # Written once here, and not made for each class when that is imported.
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.__dict__ == other.__dict__
+
+    def __repr__(self) -> str:
+        known = {name: value for name, value in self.__dict__.items() if value is not None and value != {}}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in known.items())})"
+
     def to_dict(self) -> dict[str, Any]:
         """The grain as a dict, with its type."""
         known = {name: value for name, value in self.__dict__.items() if value is not None and name != "more"}
@@ -91,7 +101,7 @@ class Grain:
         return made
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False, match_args=False)
 class Belief(Grain):
     """That a subject stands in a relation to an object, and how sure that is (OMS 6.1, 8.1)."""
 
@@ -112,7 +122,7 @@ class Belief(Grain):
     subject_did: str | None = None
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False, match_args=False)
 class Event(Grain):
     """Something that happened or was said."""
 
@@ -133,7 +143,7 @@ class Event(Grain):
     subject_did: str | None = None
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False, match_args=False)
 class StateGrain(Grain):
     """Where an agent stands: a snapshot to go on from."""
 
@@ -149,7 +159,7 @@ class StateGrain(Grain):
     subject_did: str | None = None
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False, match_args=False)
 class Workflow(Grain):
     """How something is done: steps, and when they are taken."""
 
@@ -165,7 +175,7 @@ class Workflow(Grain):
     subject_did: str | None = None
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False, match_args=False)
 class Action(Grain):
     """A tool as it is defined, called, or answered."""
 
@@ -202,7 +212,7 @@ class Action(Grain):
     subject_did: str | None = None
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False, match_args=False)
 class Observation(Grain):
     """What an observer perceived."""
 
@@ -224,7 +234,7 @@ class Observation(Grain):
     subject_did: str | None = None
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False, match_args=False)
 class Goal(Grain):
     """What is to be reached, and how far that is."""
 
@@ -266,7 +276,7 @@ class Goal(Grain):
     subject_did: str | None = None
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False, match_args=False)
 class Reasoning(Grain):
     """A conclusion, with what led to it."""
 
@@ -290,7 +300,7 @@ class Reasoning(Grain):
     subject_did: str | None = None
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False, match_args=False)
 class Consensus(Grain):
     """What several observers agree upon."""
 
@@ -310,7 +320,7 @@ class Consensus(Grain):
     subject_did: str | None = None
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False, match_args=False)
 class Consent(Grain):
     """That somebody lets somebody do something, or takes it back."""
 

@@ -6,7 +6,7 @@ import base64
 import datetime
 import enum
 import os
-import uuid
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -45,7 +45,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, os.PathLike):
         path = os.fspath(value)
         return path if isinstance(path, str) else os.fsdecode(path)
-    if isinstance(value, uuid.UUID):
+    # Who has one has imported it.
+    uuid = sys.modules.get("uuid")
+    if uuid is not None and isinstance(value, uuid.UUID):
         return str(value)
     # Arrays of numbers, and numbers of them (numpy, array).
     listed = getattr(value, "tolist", None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import base64
 import concurrent.futures
@@ -19,6 +18,7 @@ from ._calls import Calls, query_of
 from ._embedder import Bounded, Embedder
 from ._errors import AccessError, StoreIOError
 
+# asyncio is imported where it is used: it takes as long as all the rest.
 _log = logging.getLogger("grainstore")
 
 #: Grains that a query reads at a time.
@@ -210,6 +210,8 @@ class AsyncStore(_Face):
     __slots__ = ()
 
     async def _do(self, method, params, finish=None, *, long=False, progress=None):
+        import asyncio
+
         client, shared = self._client, self._shared
         shared.check()
         if _log.isEnabledFor(logging.DEBUG):
@@ -257,6 +259,8 @@ class AsyncStore(_Face):
 
     async def close(self):
         """Closes the store for all its sessions. Doing it again is nothing."""
+        import asyncio
+
         await asyncio.get_running_loop().run_in_executor(None, self._shared.close)
 
     async def __aenter__(self):
@@ -413,6 +417,8 @@ class _Opening:
         return self._open().__await__()
 
     async def _open(self):
+        import asyncio
+
         return await asyncio.get_running_loop().run_in_executor(None, self._opened)
 
     async def __aenter__(self):

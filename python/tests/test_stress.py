@@ -18,7 +18,7 @@ import grainstore
 SECONDS = float(os.environ.get("GRAINSTORE_STRESS", "2"))
 
 WORK = """
-    import asyncio, faulthandler, gc, os, random, sys, threading, time
+    import asyncio, faulthandler, gc, os, random, sys, threading, time, traceback
     import grainstore
     from grainstore import Belief, Embedder, Event
 
@@ -38,8 +38,8 @@ WORK = """
             try:
                 while time.monotonic() < until:
                     work()
-            except BaseException as error:
-                failures.append(repr(error))
+            except BaseException:
+                failures.append(traceback.format_exc())
         return run
 
     def puts():

@@ -29,7 +29,7 @@ fn current(world: &World) -> Vec<String> {
 fn address_of(world: &World, content: &str) -> ContentAddress {
     let found = world.session.query(&Query::default(), &PageOptions::first(99)).unwrap().results;
     let of = |row: &&grainstore::QueryMatch| row.grain.text("object") == Some(content);
-    found.iter().find(of).unwrap_or_else(|| panic!("{content}")).content_address
+    found.iter().find(of).unwrap().content_address
 }
 
 /// How a new version is made.
@@ -77,8 +77,7 @@ fn with_a_record(content: &str) -> World {
 }
 
 fn of<'r>(read: &'r Read, content: &str) -> &'r Value {
-    let found = read.records.values().find(|record| record["content"] == content);
-    found.unwrap_or_else(|| panic!("{content}: {read:?}"))
+    read.records.values().find(|record| record["content"] == content).unwrap()
 }
 
 fn file(world: &World) -> PathBuf {

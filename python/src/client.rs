@@ -83,6 +83,7 @@ impl Client {
 
     /// Calls a method of docs/rpc.md. `listener` gets its events; what it raises ends the call.
     #[pyo3(signature = (method, params, cancel=None, listener=None))]
+    #[expect(clippy::needless_pass_by_value, reason = "an argument of Python is taken by value")]
     fn call<'py>(
         &self,
         py: Python<'py>,

@@ -132,7 +132,7 @@ impl Out {
                     let why = Why::Type(error.value(py).to_string());
                     Err(Wrong { why, place: Vec::new() })
                 }
-                Err(error) if error.get_type(py).is(&py.get_type::<PyValueError>()) => {
+                Err(error) if error.get_type(py).is(py.get_type::<PyValueError>()) => {
                     Err(Wrong::of_value(error.value(py).to_string()))
                 }
                 Err(error) => Err(error.into()),

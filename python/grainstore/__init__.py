@@ -13,6 +13,8 @@
 </context>
 """
 
+import typing as _typing
+
 from ._answers import Answer, Context, Found, Page, Put, State, Stored, Version
 from ._embedder import Embedder
 from ._errors import (
@@ -46,21 +48,23 @@ from ._errors import (
     TooLargeError,
     WithdrawnError,
 )
-from ._grains import (
-    Action,
-    Belief,
-    Consensus,
-    Consent,
-    Event,
-    Goal,
-    Grain,
-    Observation,
-    Reasoning,
-    StateGrain,
-    Workflow,
-)
 from ._native import version as _version
 from ._store import AsyncStore, Store, aopen, open
+
+if _typing.TYPE_CHECKING:
+    from ._grains import (
+        Action,
+        Belief,
+        Consensus,
+        Consent,
+        Event,
+        Goal,
+        Grain,
+        Observation,
+        Reasoning,
+        StateGrain,
+        Workflow,
+    )
 
 __version__ = _version()
 
@@ -121,10 +125,28 @@ __all__ = [
 ]
 
 
-def _named() -> None:
-    """Tracebacks and pickles name what people import."""
-    for name in __all__:
-        globals()[name].__module__ = __name__
+#: The dataclasses of grains, which take as long to import as all the rest: they are when one of them is looked up.
+_GRAINS = frozenset(__all__).difference(globals())
 
 
-_named()
+def _name(values: _typing.Mapping[str, _typing.Any], names: frozenset[str]) -> None:
+    """Adds what people import from here, by its name: tracebacks and pickles have that."""
+    for name in names:
+        values[name].__module__ = __name__
+        globals()[name] = values[name]
+
+
+def __getattr__(name: str) -> _typing.Any:
+    if name not in _GRAINS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import _grains
+
+    _name(vars(_grains), _GRAINS)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+_name(globals(), frozenset(__all__) - _GRAINS)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 #: What an adapter takes: a store that is open, or the directory of one.
-AnyStore: TypeAlias = "Store | AsyncStore | str | os.PathLike[str]"
+AnyStore: TypeAlias = Store | AsyncStore | str | os.PathLike[str]
 
 #: The relation of grains that hold a part of a text.
 PART = "part"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ._grains import Grain
 from ._plain import time_of
+
+if TYPE_CHECKING:
+    from ._grains import Grain
 
 
 class Answer:
@@ -131,6 +133,8 @@ class Version(Answer):
     @property
     def typed(self) -> Grain:
         """The grain as the dataclass of its type. Raises ``ValueError`` for a type without a name."""
+        from . import Grain
+
         return Grain.from_dict(self.grain)
 
     def __getitem__(self, name: str) -> Any:
@@ -189,6 +193,8 @@ class Found(Answer):
     @property
     def typed(self) -> Grain:
         """The grain as the dataclass of its type."""
+        from . import Grain
+
         return Grain.from_dict(self.grain)
 
     def __getitem__(self, name: str) -> Any:

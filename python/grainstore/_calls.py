@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 
 from ._answers import Context, Found, Page, Put, Stored, Version
-from ._grains import Grain
+from ._plain import is_grain
 
 #: Signs that CAL escapes in a text between quotes.
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
@@ -24,7 +24,7 @@ def _given(**params):
 
 def _as_grain(grain):
     """A grain as the store takes it, dated now if it is not dated."""
-    if isinstance(grain, Grain):
+    if is_grain(grain):
         grain = grain.to_dict()
     elif not isinstance(grain, Mapping):
         raise TypeError(f"a grain is a dict, a dataclass such as Belief, or bytes, not {type(grain).__qualname__}")
@@ -396,7 +396,7 @@ class Calls:
 
     def disclose(self, of, hide):
         """A view of a grain in which these fields are hidden, each with its hash (OMS 10)."""
-        given = {"grain": _as_grain(of)} if isinstance(of, (Grain, Mapping)) else {"address": _address(of)}
+        given = {"grain": _as_grain(of)} if is_grain(of) or isinstance(of, Mapping) else {"address": _address(of)}
         return self._do("disclose", {**given, "hide": list(hide)})
 
     def encode(self, grain):

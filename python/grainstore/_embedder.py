@@ -5,14 +5,12 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 #: What :class:`Embedder` takes: texts in, vectors out, one for each.
 EmbedFunction = Callable[[list[str]], Sequence[Any]]
 
 
-@dataclass(frozen=True)
 class Embedder:
     """A function that makes vectors of texts: it gets a list of texts, and returns as many vectors.
 
@@ -21,17 +19,24 @@ class Embedder:
     ``timeout`` seconds is given up: the texts get their vectors later.
     """
 
-    function: EmbedFunction
-    model: str
-    dimension: int
-    metric: str = "cosine"
-    timeout: float = 30.0
+    # A dataclass would do, but the module of these takes a third of the time that importing this package has.
+    __slots__ = ("dimension", "function", "metric", "model", "timeout")
 
-    def __post_init__(self) -> None:
-        if not callable(self.function):
+    def __init__(
+        self, function: EmbedFunction, model: str, dimension: int, metric: str = "cosine", timeout: float = 30.0
+    ) -> None:
+        if not callable(function):
             raise TypeError("an embedder is a function from texts to vectors")
-        if not self.dimension >= 1:
+        if not dimension >= 1:
             raise ValueError("the dimension of an embedder is the length of its vectors")
+        self.function = function
+        self.model = model
+        self.dimension = dimension
+        self.metric = metric
+        self.timeout = timeout
+
+    def __repr__(self) -> str:
+        return f"Embedder({self.function!r}, {self.model!r}, {self.dimension}, {self.metric!r}, {self.timeout})"
 
 
 class _Call:

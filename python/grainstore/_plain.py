@@ -29,6 +29,11 @@ def time_of(at: int) -> datetime.datetime:
     return _EPOCH + at * _MILLISECOND
 
 
+def is_grain(value: Any) -> bool:
+    """True for a dataclass of a grain. Their module is imported by who uses them."""
+    return hasattr(value, "to_dict") and hasattr(value, "grain_type")
+
+
 def plain(value: Any) -> Any:
     """What takes the place of a value. Raises ``TypeError`` for one that is nothing of a grain or a call."""
     if isinstance(value, datetime.datetime):
@@ -37,9 +42,8 @@ def plain(value: Any) -> Any:
         return value.value
     if isinstance(value, (bytes, bytearray, memoryview)):
         return base64.b64encode(value).decode("ascii")
-    to_dict = getattr(value, "to_dict", None)
-    if to_dict is not None and hasattr(value, "grain_type"):
-        return to_dict()
+    if is_grain(value):
+        return value.to_dict()
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, os.PathLike):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+from collections.abc import Iterator, KeysView
 from typing import TYPE_CHECKING, Any
 
 from ._plain import time_of
@@ -24,7 +25,7 @@ class Answer:
         return type(other) is type(self) and other.raw == self.raw
 
     def __hash__(self) -> int:
-        return hash((type(self), str(self.raw)))
+        return hash((type(self), self.raw.get("address", self.raw.get("content_address"))))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.raw!r})"
@@ -108,7 +109,46 @@ class State(Answer):
         return not (self.superseded_by or self.contradicted or self.verification_status == "retracted")
 
 
-class Version(Answer):
+class _OfGrain(Answer):
+    """An answer with a grain, whose fields it has by their names."""
+
+    __slots__ = ()
+
+    @property
+    def grain(self) -> dict[str, Any]:
+        """The grain, with full field names."""
+        grain: dict[str, Any] = self.raw["grain"]
+        return grain
+
+    @property
+    def typed(self) -> Grain:
+        """The grain as the dataclass of its type. Raises ``ValueError`` for a type without a name."""
+        from . import Grain
+
+        return Grain.from_dict(self.grain)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.raw["grain"][name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.raw["grain"]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.raw["grain"])
+
+    def __len__(self) -> int:
+        return len(self.raw["grain"])
+
+    def keys(self) -> KeysView[str]:
+        """The names of the fields that the grain has."""
+        return self.grain.keys()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A field of the grain, or ``default`` if it has none of that name."""
+        return self.raw["grain"].get(name, default)
+
+
+class Version(_OfGrain):
     """A grain with its address and its state."""
 
     __slots__ = ()
@@ -120,25 +160,9 @@ class Version(Answer):
         return address
 
     @property
-    def grain(self) -> dict[str, Any]:
-        """The grain, with full field names."""
-        grain: dict[str, Any] = self.raw["grain"]
-        return grain
-
-    @property
     def state(self) -> State:
         """What the store knows of it."""
         return State(self.raw["state"])
-
-    @property
-    def typed(self) -> Grain:
-        """The grain as the dataclass of its type. Raises ``ValueError`` for a type without a name."""
-        from . import Grain
-
-        return Grain.from_dict(self.grain)
-
-    def __getitem__(self, name: str) -> Any:
-        return self.raw["grain"][name]
 
 
 class Stored(Version):
@@ -163,7 +187,7 @@ class Stored(Version):
         return self.raw.get("signature")
 
 
-class Found(Answer):
+class Found(_OfGrain):
     """A grain that a query found."""
 
     __slots__ = ()
@@ -175,12 +199,6 @@ class Found(Answer):
         return address
 
     @property
-    def grain(self) -> dict[str, Any]:
-        """The grain, with full field names."""
-        grain: dict[str, Any] = self.raw["grain"]
-        return grain
-
-    @property
     def score(self) -> float:
         """From 0 to 1, comparable within one answer (docs/rpc.md, query)."""
         return float(self.raw.get("score", 1.0))
@@ -189,16 +207,6 @@ class Found(Answer):
     def matched_fields(self) -> list[str]:
         """The fields that were asked for, and those that have words of the text."""
         return list(self.raw.get("matched_fields") or ())
-
-    @property
-    def typed(self) -> Grain:
-        """The grain as the dataclass of its type."""
-        from . import Grain
-
-        return Grain.from_dict(self.grain)
-
-    def __getitem__(self, name: str) -> Any:
-        return self.raw["grain"][name]
 
 
 class Page(Answer):

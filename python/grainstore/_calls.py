@@ -11,10 +11,18 @@ import time
 from collections.abc import Mapping
 
 from ._answers import Context, Found, Page, Put, Stored, Version
-from ._plain import is_grain
+from ._plain import is_grain, moment, path_of, seconds, texts_of, whole
 
 #: Signs that CAL escapes in a text between quotes.
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+
+
+#: Characters of an intent that a context says it is for (docs/cal.md).
+_INTENT = 256
+#: Characters of an intent whose words are searched for: a search counts the first 64 words that differ.
+_SEARCHED = 4000
+#: Grains of a context whose intent has no words.
+_NEWEST = 10
 
 
 def _given(**params):
@@ -59,7 +67,10 @@ def _base64(data):
 
 def _address(of):
     """The address of a grain: a text, or what was answered of one."""
-    return of if isinstance(of, str) else of.address
+    address = of if isinstance(of, str) else getattr(of, "address", None)
+    if not isinstance(address, str):
+        raise TypeError(f"an address is a text, or what was answered of a grain, not {type(of).__qualname__}")
+    return address
 
 
 def quoted(text):
@@ -136,7 +147,7 @@ class Calls:
 
     def wait_for_vectors(self, timeout=10.0):
         """Waits at most ``timeout`` seconds until the embedder has made all vectors. True if it has."""
-        params = {"timeout_ms": int(timeout * 1000)}
+        params = {"timeout_ms": seconds("timeout", timeout)}
         return self._do("wait_for_vectors", params, _member("done"), long=True)
 
     def hold(self, address, reason):
@@ -210,13 +221,13 @@ class Calls:
 
         ``as_of`` and ``valid_at`` are times: what was current, or true, then.
         """
-        params = _given(namespace=namespace, as_of=as_of, valid_at=valid_at)
+        params = _given(namespace=namespace, as_of=moment("as_of", as_of), valid_at=moment("valid_at", valid_at))
         params.update(subject=subject, relation=relation)
         return self._do("latest", params, _latest)
 
     def history(self, address=None, *, subject=None, relation=None, namespace=None, as_of=None):
         """The versions of a grain, newest first: of an address, or of a subject and a relation."""
-        params = _given(subject=subject, relation=relation, namespace=namespace, as_of=as_of)
+        params = _given(subject=subject, relation=relation, namespace=namespace, as_of=moment("as_of", as_of))
         if address is not None:
             params["address"] = _address(address)
         return self._do("history", params, _versions, long=True)
@@ -268,8 +279,8 @@ class Calls:
         """
         call = _given(
             params=params,
-            now=now,
-            where=where,
+            now=moment("now", now),
+            where=_where(where),
             expand=expand,
             namespace=namespace,
             user_id=user_id,
@@ -295,10 +306,10 @@ class Calls:
 
         ``sources`` are statements such as ``RECALL beliefs ABOUT $who`` by name, or one alone. Without them it
         is what has the words of ``intent``, and what is known of the subject ``about``: the first that is
-        about both. Raises :class:`CalError`.
+        about both. An intent without words has the newest. Raises :class:`CalError`.
         """
         statement, bound = _assemble(intent, sources, budget, about, params or {})
-        call = _given(now=now, namespace=namespace, user_id=user_id)
+        call = _given(now=moment("now", now), namespace=namespace, user_id=user_id)
         call.update(query=statement, params=bound, **{"as": format})
         return self._do("cal", call, Context, long=True)
 
@@ -397,7 +408,7 @@ class Calls:
     def disclose(self, of, hide):
         """A view of a grain in which these fields are hidden, each with its hash (OMS 10)."""
         given = {"grain": _as_grain(of)} if is_grain(of) or isinstance(of, Mapping) else {"address": _address(of)}
-        return self._do("disclose", {**given, "hide": list(hide)})
+        return self._do("disclose", {**given, "hide": texts_of("hide", hide)})
 
     def encode(self, grain):
         """The ``address`` and ``blob`` (base64) of a grain, which is not stored."""
@@ -467,50 +478,56 @@ class Calls:
 
     def rotate_keys(self, *, key_file=None, user_id=None):
         """Gives an encrypted store another key, from a file, or encrypts a person's grains anew."""
-        return self._do("rotate_keys", _given(key_file=key_file, user_id=user_id), long=True)
+        return self._do(
+            "rotate_keys",
+            _given(key_file=None if key_file is None else path_of("key_file", key_file), user_id=user_id),
+            long=True,
+        )
 
     def backup(self, path):
         """Copies the store into a directory while others read and write."""
-        return self._do("backup", {"path": path}, long=True)
+        return self._do("backup", {"path": path_of("path", path)}, long=True)
 
     # Leaving the store and coming into it
 
     def export_grains(self, path, *, where=None, user_id=None, compress=None, progress=None):
         """Writes grains into a portable ``.mg`` file: those of a ``where``, or of a person."""
         params = _given(where=where, subject=user_id, compress=compress)
-        return self._long("export", {"path": path, **params}, progress)
+        return self._long("export", {"path": path_of("path", path), **params}, progress)
 
     def import_grains(self, path, *, progress=None):
         """Takes the grains of ``.mg`` files, all or none."""
-        return self._long("import", {"path": path}, progress)
+        return self._long("import", {"path": _paths(path)}, progress)
 
     def import_alf(self, path, *, dry_run=False, mirror=False, progress=None):
         """Takes an agent's archive (ALF) into the store."""
-        params = {"path": path, "dry_run": dry_run, "mirror": mirror}
+        params = {"path": path_of("path", path), "dry_run": dry_run, "mirror": mirror}
         return self._long("alf_import", params, progress)
 
     def export_alf(self, path, *, agent_id=None, agent_name=None, native=False, progress=None):
         """Writes an agent as an archive (ALF)."""
-        params = {"path": path, "native": native, **_given(agent_id=agent_id, agent_name=agent_name)}
+        params = {"path": path_of("path", path), "native": native, **_given(agent_id=agent_id, agent_name=agent_name)}
         return self._long("alf_export", params, progress)
 
     def migrate(self, format, path, *, namespace=None, user_id=None, dry_run=False, progress=None):
         """Takes an export of another tool (docs/migrate.md)."""
-        params = {"format": format, "path": path, "dry_run": dry_run}
+        params = {"format": format, "path": path_of("path", path), "dry_run": dry_run}
         params.update(_given(namespace=namespace, user_id=user_id))
         return self._long("migrate", params, progress)
 
     def alf_delta(self, path, since, *, agent_id=None, progress=None):
         """Writes what changed of an agent since a sequence number; ``delta`` is None if nothing did."""
-        return self._long("alf_delta", {"path": path, "since": since, **_given(agent_id=agent_id)}, progress)
+        return self._long(
+            "alf_delta", {"path": path_of("path", path), "since": since, **_given(agent_id=agent_id)}, progress
+        )
 
     def alf_apply(self, path, *, dry_run=False, progress=None):
         """Applies a delta of ALF."""
-        return self._long("alf_apply", {"path": path, "dry_run": dry_run}, progress)
+        return self._long("alf_apply", {"path": path_of("path", path), "dry_run": dry_run}, progress)
 
     def alf_validate(self, path):
         """Whether an archive or a delta of ALF is ``valid``, with ``errors`` and ``warnings``."""
-        return self._do("alf_validate", {"path": path}, long=True)
+        return self._do("alf_validate", {"path": path_of("path", path)}, long=True)
 
     def alf_purge(
         self, reason, requested_by, *, ids=None, user_id=None, whole_agent=False, agent_id=None, dry_run=False
@@ -526,12 +543,14 @@ class Calls:
 
     def ages_export(self, path, *, segment=None, since=None, until=None, namespace=None, progress=None):
         """Writes Evidence Packs (AGES) of the audit log."""
-        params = _given(segment=segment, since=since, until=until, namespace=namespace)
-        return self._long("ages_export", {"path": path, **params}, progress)
+        params = _given(
+            segment=segment, namespace=namespace, since=moment("since", since), until=moment("until", until)
+        )
+        return self._long("ages_export", {"path": path_of("path", path), **params}, progress)
 
     def ages_verify(self, path):
         """The ``verdict`` on an Evidence Pack: ``VALID`` or ``TAMPERED``."""
-        return self._do("ages_verify", {"path": path}, long=True)
+        return self._do("ages_verify", {"path": path_of("path", path)}, long=True)
 
     def saga(self, operation, **params):
         """An operation on a SAGA document (docs/rpc.md, ``saga_*``), such as ``saga("export", wallet=...)``."""
@@ -568,8 +587,26 @@ def _versions(answer):
     return [Version(version) for version in answer["versions"]]
 
 
+#: Members of the filter of a query that are times.
+_TIMES = ("as_of", "time_from", "time_to", "valid_at")
+
+
+def _where(where):
+    """The filter of a query, with its times in milliseconds."""
+    if not isinstance(where, Mapping) or where.keys().isdisjoint(_TIMES):
+        return where
+    return {name: moment(f"where.{name}", value) if name in _TIMES else value for name, value in where.items()}
+
+
+def _paths(given):
+    """The path of a file, or those of several."""
+    if isinstance(given, (list, tuple)):
+        return [path_of(f"path[{at}]", one) for at, one in enumerate(given)]
+    return path_of("path", given)
+
+
 def query_of(where, text, vector, expand, sort, include_superseded):
-    params = _given(where=where, text=text, vector=vector, expand=expand, sort=sort)
+    params = _given(where=_where(where), text=text, vector=vector, expand=expand, sort=sort)
     params["include_superseded"] = include_superseded
     return params
 
@@ -578,6 +615,8 @@ def _assemble(intent, sources, budget, about, params):
     """A statement that assembles a context, and its parameters."""
     if isinstance(sources, str):
         sources = {"memory": sources}
+    elif sources is not None and not isinstance(sources, Mapping):
+        raise TypeError(f"sources: statements by name are needed, or one alone, not {type(sources).__qualname__}")
     if not sources:
         sources, params = {}, dict(params)
         subject = "" if about is None else " ABOUT $about"
@@ -588,16 +627,20 @@ def _assemble(intent, sources, budget, about, params):
         if about is not None:
             sources["known"] = f"RECALL{subject}"
             params["about"] = about
-        if not sources:
+        if not sources and intent is None:
             raise TypeError("say what the context is for: an intent, about, or sources")
+        if not sources:
+            sources["newest"] = f"RECALL RECENT {_NEWEST}"
     parts = ", ".join(f"{name}: ({statement})" for name, statement in sources.items())
-    intended = "" if intent is None else f"FOR {quoted(intent)} "
-    return f"ASSEMBLE {intended}FROM {parts} BUDGET {int(budget)} tokens", params
+    budget = whole("budget", budget)
+    # The context repeats it, and what it is for leaves room for what it has.
+    intended = "" if intent is None else f"FOR {quoted(intent[: min(_INTENT, budget // 4)])} "
+    return f"ASSEMBLE {intended}FROM {parts} BUDGET {whole('budget', budget)} tokens", params
 
 
 def _words(text):
     """The words of a question in natural language: signs that mean something in a search are none there."""
-    words = "".join(" " if sign in '"*~' else sign for sign in text).split()
+    words = "".join(" " if sign in '"*~' else sign for sign in text[:_SEARCHED]).split()
     return " ".join(word.lstrip("+-") for word in words)
 
 

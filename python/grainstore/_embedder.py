@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from ._plain import whole
+
+_log = logging.getLogger("grainstore")
 
 #: What :class:`Embedder` takes: texts in, vectors out, one for each.
 EmbedFunction = Callable[[list[str]], Sequence[Any]]
@@ -27,8 +32,7 @@ class Embedder:
     ) -> None:
         if not callable(function):
             raise TypeError("an embedder is a function from texts to vectors")
-        if not dimension >= 1:
-            raise ValueError("the dimension of an embedder is the length of its vectors")
+        whole("dimension", dimension, 1)
         self.function = function
         self.model = model
         self.dimension = dimension
@@ -64,7 +68,8 @@ class Bounded:
         self._named = (embedder.model, embedder.dimension, embedder.metric)
         self._timeout = embedder.timeout
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()
+        # The collection of a store that nobody closed may stop it amid a call.
+        self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
         self._waiting: set[_Call] = set()
         self._late: _Call | None = None
@@ -117,6 +122,7 @@ class Bounded:
                 call.result = [_numbers(vector) for vector in function(call.texts)]
             except BaseException as raised:
                 error = raised
+                _log.warning("the embedder %s failed on %d texts: %r", self._named[0], len(call.texts), raised)
             call.end(error)
 
 

@@ -6,6 +6,7 @@ Each is a :class:`GrainstoreError`, and where Python has a word for the same, th
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 
@@ -71,6 +72,10 @@ class SupersedeRequiredError(ConflictError):
 
 class InvalidGrainError(GrainstoreError, ValueError):
     """A grain, or an option, is not as it has to be."""
+
+
+class FieldTypeError(InvalidGrainError, TypeError):
+    """A field of a grain has a value of another type than it takes."""
 
 
 class TooLargeError(GrainstoreError, ValueError):
@@ -203,13 +208,41 @@ _BY_CODE: dict[str, type[GrainstoreError]] = {
     "CAL-E082": CancelledError,
 }
 
-# What hints of the command and of docs/rpc.md are called here.
+# What hints of the command and of docs/rpc.md are called here, the longer ones first.
 _TERMS = (
     ("wait longer (wait_ms)", "wait longer (the argument wait of grainstore.open)"),
-    ("`grain verify`", "Store.verify()"),
-    ("`grain doctor`", "Store.doctor()"),
+    (
+        "open the store without --no-audit-reads (`audit_reads` of the library and of rpc)",
+        "open it with audit_reads=True",
+    ),
+    ("open the store to write, without --read-only", "open it without read_only=True"),
     ("open the store to write, without read_only", "open it without read_only=True"),
+    ("--read-only (OpenOptions::read_only)", "read_only=True"),
+    ("--read-only", "read_only=True"),
+    ("create: true", "create=True"),
+    ("give the base64 of 32 bytes", "give 32 bytes"),
+    ("(--user)", "(the argument user_id)"),
+    ("(allow_weaker, --allow-weaker)", "(allow_weaker=True)"),
+    ("`grain keys new` makes one", "secrets.token_bytes(32) makes one"),
+    ("`grain policy cal on`", 'Store.cal_switch("on")'),
+    ("`grain prove lift-hold`", 'Store.prove("lift_hold", ...)'),
+    ("`grain audit --checkpoint`", "Store.checkpoint()"),
+    ("`grain alf import` (`alf_import`)", "Store.import_alf()"),
+    ("`grain alf apply` (`alf_apply`)", "Store.alf_apply()"),
+    ("`grain saga import` (`saga_import` with `path`)", 'Store.saga("import", path=...)'),
+    ("`grain saga import` (`saga_import` with `document`)", 'Store.saga("import", document=...)'),
+    ("`grain ages verify` (`ages_verify`)", "Store.ages_verify()"),
+    ("`grain migrate FORMAT FILE` (`migrate`)", "Store.migrate()"),
 )
+_COMMAND = re.compile(r"`?\bgrain (verify|doctor|compact|sweep|remove-vectors)\b`?")
+# How the store tells that a field of a grain has a value of another type (OMS 8).
+_WRONG_TYPE = re.compile(r"(grain \d+: )?\S+ takes .+, not ")
+
+
+def _in_python(hint: str) -> str:
+    for of_command, here in _TERMS:
+        hint = hint.replace(of_command, here)
+    return _COMMAND.sub(lambda found: f"Store.{found.group(1).replace('-', '_')}()", hint)
 
 
 def made(
@@ -221,11 +254,15 @@ def made(
     details: dict[str, Any],
 ) -> GrainstoreError:
     """The exception of an error of the store."""
-    for of_command, here in _TERMS:
-        hint = hint.replace(of_command, here)
+    hint = _in_python(hint)
+    if hint:
+        details = {**details, "hint": hint}
     kind: type[GrainstoreError]
     if is_usage:
         kind = ArgumentError
+        hint = hint or "docs/python.md has the arguments, docs/rpc.md what each takes"
+    elif code == "ERR_SCHEMA" and _WRONG_TYPE.match(message):
+        kind = FieldTypeError
     elif code in _BY_CODE:
         kind = _BY_CODE[code]
     elif code.startswith("CAL-"):

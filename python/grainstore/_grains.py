@@ -80,8 +80,11 @@ class Grain:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in known.items())})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The grain as a dict, with its type."""
+        """The grain as a dict, with its type. Raises ``ValueError`` where ``more`` has a field of the dataclass."""
         known = {name: value for name, value in self.__dict__.items() if value is not None and name != "more"}
+        for name in self.more:
+            if name == "type" or name in self.__dict__:
+                raise ValueError(f"more.{name}: give it as an argument of {type(self).__name__}")
         return {"type": self.grain_type, **known, **self.more}
 
     @classmethod

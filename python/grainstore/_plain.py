@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import datetime
 import enum
+import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -29,9 +30,66 @@ def time_of(at: int) -> datetime.datetime:
     return _EPOCH + at * _MILLISECOND
 
 
+def moment(name: str, at: Any) -> int | None:
+    """The milliseconds of a time: of a datetime, of a text of RFC 3339, or as they are. None stays None."""
+    if at is None or (isinstance(at, int) and not isinstance(at, bool)):
+        return at
+    if isinstance(at, str):
+        try:
+            # Python 3.10 knows no Z.
+            at = datetime.datetime.fromisoformat(f"{at[:-1]}+00:00" if at[-1:] in "zZ" else at)
+        except ValueError:
+            raise ValueError(f"{name}: {at!r} is no time of RFC 3339, such as 2026-01-15T10:00:00Z") from None
+    if not isinstance(at, datetime.datetime):
+        raise TypeError(f"{name}: a time is a datetime, milliseconds or a text, not {type(at).__qualname__}")
+    try:
+        return milliseconds(at)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def seconds(name: str, given: Any) -> int:
+    """A number of seconds, in milliseconds."""
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        raise TypeError(f"{name}: a number of seconds is needed, not {type(given).__qualname__}")
+    if not 0 <= given < math.inf:
+        raise ValueError(f"{name}: {given} is no number of seconds to wait")
+    return int(given * 1000)
+
+
+def whole(name: str, given: Any, least: int = 0) -> int:
+    """A whole number from ``least`` on."""
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise TypeError(f"{name}: a whole number is needed, not {type(given).__qualname__}")
+    if given < least:
+        raise ValueError(f"{name}: {given} is less than {least}")
+    return given
+
+
+def text_of(name: str, given: Any) -> str:
+    """A text, and nothing that could become one."""
+    if not isinstance(given, str):
+        raise TypeError(f"{name}: a text is needed, not {type(given).__qualname__}")
+    return given
+
+
+def texts_of(name: str, given: Any) -> list[str]:
+    """Several texts: one alone is not taken for its signs."""
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise TypeError(f"{name}: a list of texts is needed, not {type(given).__qualname__}")
+    return [text_of(f"{name}[{at}]", one) for at, one in enumerate(given)]
+
+
+def path_of(name: str, given: Any) -> str:
+    """The path of a file, as text."""
+    if not isinstance(given, (str, bytes, os.PathLike)):
+        raise TypeError(f"{name}: a path is needed, not {type(given).__qualname__}")
+    return os.fsdecode(given)
+
+
 def is_grain(value: Any) -> bool:
     """True for a dataclass of a grain. Their module is imported by who uses them."""
-    return hasattr(value, "to_dict") and hasattr(value, "grain_type")
+    return hasattr(type(value), "to_dict") and hasattr(type(value), "grain_type")
 
 
 def plain(value: Any) -> Any:
@@ -47,8 +105,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, os.PathLike):
-        path = os.fspath(value)
-        return path if isinstance(path, str) else os.fsdecode(path)
+        return os.fsdecode(value)
     # Who has one has imported it.
     uuid = sys.modules.get("uuid")
     if uuid is not None and isinstance(value, uuid.UUID):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import base64
+import collections
 import concurrent.futures
 import functools
 import logging
@@ -17,12 +18,16 @@ from ._answers import Found
 from ._calls import Calls, query_of
 from ._embedder import Bounded, Embedder
 from ._errors import AccessError, StoreIOError
+from ._plain import path_of, seconds, text_of, texts_of, whole
 
 # asyncio is imported where it is used: it takes as long as all the rest.
 _log = logging.getLogger("grainstore")
 
 #: Grains that a query reads at a time.
 _PAGE = 200
+
+#: Seconds that a call which Ctrl-C cancels has to end: an embedder, which nothing interrupts, is not waited for.
+_LAST_WORD = 1.0
 
 
 class _Shared:
@@ -68,10 +73,14 @@ class _Shared:
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown(wait=False)
-        for embedder in self.embedders:
-            embedder.stop()
+        _stop(self.embedders)
         self.client.close()
         _log.debug("closed %s", self.path)
+
+
+def _stop(embedders):
+    for embedder in embedders:
+        embedder.stop()
 
 
 def _gone():
@@ -91,6 +100,29 @@ def _close_all():
             _log.exception("%s could not be closed", shared.path)
 
 
+class _Scope(collections.namedtuple("_Scope", ("namespace", "user_id", "actor", "purposes"))):
+    """Who asks: what a session is limited to, and what it says it reads for."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, namespace, user_id, actor, purposes):
+        named = {"namespace": namespace, "user_id": user_id, "actor": actor}
+        named = {name: None if of is None else text_of(name, of) for name, of in named.items()}
+        return cls(**named, purposes=tuple(texts_of("purposes", purposes)))
+
+    def narrowed(self, own):
+        """The scope of a session within this one: what is not given is as here."""
+        within = _Scope(*(of if mine in (None, ()) else mine for of, mine in zip(self, own, strict=True)))
+        for name, of, mine in zip(self._fields, self, within, strict=True):
+            is_same = set(of) == set(mine) if name == "purposes" else of == mine
+            is_below = name == "namespace" and of is not None and mine.startswith(f"{of}:")
+            if of not in (None, ()) and not is_same and not is_below:
+                message = f"the session is one of {name} {of!r}, and {mine!r} is outside of that"
+                raise AccessError(message, code="ERR_ACCESS", hint="ask the session that this one was made from")
+        return within
+
+
 class _Face(Calls):
     """What both faces have."""
 
@@ -99,17 +131,18 @@ class _Face(Calls):
     def __init__(self, client, shared, scope):
         self._client = client
         self._shared = shared
-        # Namespace, person and actor: what a session of this one may not go beyond.
+        # What a session of this one may not go beyond.
         self._scope = scope
 
     def session(self, *, namespace=None, user_id=None, actor=None, purposes=()):
         """The same store for somebody else: a namespace and a person alone, with writes recorded under ``actor``.
 
-        What is not given is as in this session. Raises :class:`AccessError` for what is wider than it.
+        ``purposes`` are what it says it reads for. What is not given is as in this session. Raises
+        :class:`AccessError` for what is wider than it, and for other purposes.
         """
         self._shared.check()
-        scope = _narrowed(self._scope, (namespace, user_id, actor))
-        client = self._client.with_session(*scope, list(purposes))
+        scope = self._scope.narrowed(_Scope.of(namespace, user_id, actor, purposes))
+        client = self._client.with_session(scope.namespace, scope.user_id, scope.actor, list(scope.purposes))
         return type(self)(client, self._shared, scope)
 
     @property
@@ -123,9 +156,20 @@ class _Face(Calls):
         return self._shared.closed
 
     @property
+    def namespace(self):
+        """The namespace of the session; None if it has none."""
+        return self._scope.namespace
+
+    @property
+    def user_id(self):
+        """The person of the session; None if it has none."""
+        return self._scope.user_id
+
+    @property
     def owner_pid(self):
         """The process that has the store open and answers for this one; None if it is this one."""
-        return self._client.owner
+        owner = self._client.owner
+        return None if owner == os.getpid() else owner
 
     @property
     def created(self):
@@ -152,7 +196,7 @@ class Store(_Face):
         shared.check()
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("%s on %s", method, shared.path)
-        if (long or client.owner is not None) and _is_main_thread():
+        if _is_main_thread() and (long or client.owner is not None):
             answer = _interruptible(shared, client, method, params, progress)
         else:
             answer = client.call(method, params, None, _listener(progress))
@@ -218,13 +262,18 @@ class AsyncStore(_Face):
             _log.debug("%s on %s", method, shared.path)
         cancel = _native.Cancel()
         loop = asyncio.get_running_loop()
-        listener = _listener(None if progress is None else functools.partial(loop.call_soon_threadsafe, progress))
+        listens = None if progress is None else _OnLoop(progress, cancel)
+        listener = _listener(None if listens is None else functools.partial(loop.call_soon_threadsafe, listens))
         call = functools.partial(client.call, method, params, cancel, listener)
         try:
             answer = await loop.run_in_executor(shared.pool(), call)
         except asyncio.CancelledError:
             cancel.cancel()
             raise
+        finally:
+            # In place of what came of the call that it ended.
+            if listens is not None and listens.raised is not None:
+                raise listens.raised
         return answer if finish is None else finish(answer)
 
     def query(
@@ -271,12 +320,29 @@ class AsyncStore(_Face):
         await self.close()
 
 
+class _OnLoop:
+    """Who listens to a call, called by the loop: what that raises ends the call."""
+
+    def __init__(self, listener, cancel):
+        self._listener = listener
+        self._cancel = cancel
+        self.raised = None
+
+    def __call__(self, *told):
+        if self.raised is None:
+            try:
+                self._listener(*told)
+            except Exception as error:
+                self.raised = error
+                self._cancel.cancel()
+
+
 class _Pages:
     """The pages of a query, one after the other."""
 
     def __init__(self, params, limit):
         self._params = params
-        self._left = limit
+        self._left = None if limit is None else whole("limit", limit)
         self._cursor = None
         self.has_more = limit is None or limit > 0
 
@@ -327,7 +393,7 @@ def _interruptible(shared, client, method, params, progress):
     except KeyboardInterrupt:
         cancel.cancel()
         future.cancel()
-        concurrent.futures.wait([future])
+        concurrent.futures.wait([future], _LAST_WORD)
         raise
 
 
@@ -368,8 +434,7 @@ def open(
     Raises :class:`NotFoundError`, :class:`BusyError`, :class:`KeyRequiredError`, :class:`ConflictError` for settings
     that differ from those of the process that has it open.
     """
-    params, embedders, threads = _settings(**locals())
-    return _face(Store, params, embedders, threads)
+    return _face(Store, *_settings(**locals()))
 
 
 def aopen(
@@ -443,38 +508,42 @@ def _settings(*, path, key, wait, threads, purposes, namespace, user_id, actor, 
         else:
             raise TypeError(f"{name} is a grainstore.Embedder, or a dict as docs/rpc.md has it")
     if languages := settings["languages"]:
+        if not isinstance(languages, Mapping):
+            raise TypeError(f"languages: codes by namespaces are needed, not {type(languages).__qualname__}")
         settings["languages"] = [
             {"language": language, **({} if of is None else {"namespace": of})} for of, language in languages.items()
         ]
-    session = {"namespace": namespace, "user_id": user_id, "actor": actor}
-    session = {name: value for name, value in session.items() if value is not None}
+    if settings["passphrase"] is not None:
+        text_of("passphrase", settings["passphrase"])
+    scope = _Scope.of(namespace, user_id, actor, purposes)
     params = {name: value for name, value in settings.items() if value is not None}
-    params.update(path=os.fspath(path), wait_ms=int(wait * 1000))
-    params["session"] = {**session, "purposes": list(purposes)}
+    params.update(path=path_of("path", path), wait_ms=seconds("wait", wait))
+    params["session"] = {name: value for name, value in scope._asdict().items() if value is not None}
     if key is not None:
+        if not isinstance(key, (bytes, bytearray, memoryview)):
+            raise TypeError(f"key: 32 bytes are needed, not {type(key).__qualname__}")
         params["key"] = base64.b64encode(key).decode("ascii")
-    if threads < 1:
-        raise ValueError("a store needs a thread to answer on")
-    return params, embedders, threads
+    return params, scope, embedders, whole("threads", threads, 1)
 
 
-def _face(kind, params, embedders, threads):
+def _face(kind, params, scope, embedders, threads):
     native = [None if embedder is None else embedder.native() for embedder in embedders]
     client = _native.Client.open(params, *native)
     shared = _Shared(params["path"], client, threads, [one for one in embedders if one is not None])
     _open_stores.add(shared)
+    # One that nobody closes lets go of them too.
+    weakref.finalize(shared, _stop, shared.embedders).atexit = False
     if client.unshared is not None:
         _log.warning("no other process can use %s meanwhile: %s", shared.path, client.unshared)
-    session = params["session"]
-    return kind(client, shared, tuple(session.get(name) for name in ("namespace", "user_id", "actor")))
+    return kind(client, shared, scope)
 
 
-def _narrowed(scope, given):
-    """The namespace, the person and the actor of a session within another."""
-    within = [of if own is None else own for of, own in zip(scope, given, strict=True)]
-    for name, of, own in zip(("namespace", "user_id", "actor"), scope, within, strict=True):
-        is_below = name == "namespace" and of is not None and own.startswith(f"{of}:")
-        if of is not None and own != of and not is_below:
-            message = f"the session is one of {name} {of!r}, and {own!r} is outside of that"
-            raise AccessError(message, code="ERR_ACCESS", hint="ask the session that this one was made from")
-    return tuple(within)
+def _name_methods():
+    """What is said of a wrong call names the class that people know."""
+    for kind in (Calls, _Face):
+        for name, method in vars(kind).items():
+            if callable(method):
+                method.__qualname__ = f"Store.{name}"
+
+
+_name_methods()

@@ -46,7 +46,7 @@ class _Face(Calls):
         self,
         client: _native.Client,
         shared: _Shared,
-        scope: tuple[str | None, str | None, str | None],
+        scope: Any,
     ) -> None: ...
     def session(
         self,
@@ -58,6 +58,10 @@ class _Face(Calls):
     ) -> Self: ...
     @property
     def path(self) -> str: ...
+    @property
+    def namespace(self) -> str | None: ...
+    @property
+    def user_id(self) -> str | None: ...
     @property
     def closed(self) -> bool: ...
     @property

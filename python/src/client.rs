@@ -126,12 +126,14 @@ impl Client {
 
     /// The process that owned the store when it was last looked for; None if it is this one.
     #[getter]
-    fn owner(&self) -> PyResult<Option<u32>> {
+    fn owner(&self, py: Python<'_>) -> PyResult<Option<u32>> {
         // In a fork a lock may be held by a thread that is not there.
-        match std::process::id() == self.process {
-            true => Ok(self.client()?.owner()),
-            false => Ok(None),
+        if std::process::id() != self.process {
+            return Ok(None);
         }
+        // Who closes a store has the lock while it waits for threads that may wait for the interpreter.
+        let client = self.client()?;
+        Ok(py.detach(|| client.owner()))
     }
 
     /// True if the store was made when it was opened.
@@ -142,8 +144,9 @@ impl Client {
 
     /// Why no other process can use the store meanwhile.
     #[getter]
-    fn unshared(&self) -> PyResult<Option<String>> {
-        Ok(self.client()?.unshared())
+    fn unshared(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let client = self.client()?;
+        Ok(py.detach(|| client.unshared()))
     }
 }
 

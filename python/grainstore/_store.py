@@ -5,13 +5,16 @@ from __future__ import annotations
 import atexit
 import base64
 import collections
-import concurrent.futures
 import functools
 import logging
 import os
 import threading
 import weakref
 from collections.abc import Mapping
+
+# Now, and not when a call needs a thread: its hooks for forks must not be registered amid one.
+from concurrent.futures import wait
+from concurrent.futures.thread import ThreadPoolExecutor
 
 from . import _native
 from ._answers import Found
@@ -49,9 +52,7 @@ class _Shared:
             if self.closed:
                 raise _gone()
             if self._pool is None:
-                self._pool = concurrent.futures.ThreadPoolExecutor(
-                    max_workers=self.threads, thread_name_prefix="grainstore"
-                )
+                self._pool = ThreadPoolExecutor(max_workers=self.threads, thread_name_prefix="grainstore")
             return self._pool
 
     def check(self):
@@ -393,7 +394,7 @@ def _interruptible(shared, client, method, params, progress):
     except KeyboardInterrupt:
         cancel.cancel()
         future.cancel()
-        concurrent.futures.wait([future], _LAST_WORD)
+        wait([future], _LAST_WORD)
         raise
 
 

@@ -130,3 +130,10 @@ def test_an_interpreter_ends_with_work_under_way(tmp_path: Path) -> None:
     with grainstore.open(tmp_path / "store") as store:
         assert acknowledged and all(found is not None for found in store.get_many(acknowledged))
         assert store.verify(full=True)["ok"]
+
+
+def test_what_hooks_into_forks_is_imported_at_once() -> None:
+    # A module that registers its hooks amid a fork has its locks released there without having taken them.
+    script = "import sys, grainstore; print('concurrent.futures.thread' in sys.modules, 'logging' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "True True\n"

@@ -1,7 +1,6 @@
 """Threads, tasks and cancellations at once, in a process of its own with the debug allocator of Python.
 
-Two seconds, or as many as `GRAINSTORE_STRESS` says, and then with forks beside them. Those have seldom ended in
-"release unlocked lock", raised in a thread of the parent that submits to a pool: where that comes from is not known.
+Two seconds, or as many as `GRAINSTORE_STRESS` says, and forks beside them.
 """
 
 from __future__ import annotations
@@ -94,9 +93,7 @@ WORK = """
             failures.append("a fork wrote")
         time.sleep(0.01)
 
-    works = [puts, puts, reads, wrong, sessions, tasks]
-    if "GRAINSTORE_STRESS" in os.environ:
-        works.append(forks)
+    works = [puts, puts, reads, wrong, sessions, tasks, forks]
     threads = [threading.Thread(target=guarded(work)) for work in works]
     for thread in threads:
         thread.start()

@@ -478,11 +478,8 @@ class Calls:
 
     def rotate_keys(self, *, key_file=None, user_id=None):
         """Gives an encrypted store another key, from a file, or encrypts a person's grains anew."""
-        return self._do(
-            "rotate_keys",
-            _given(key_file=None if key_file is None else path_of("key_file", key_file), user_id=user_id),
-            long=True,
-        )
+        file = None if key_file is None else path_of("key_file", key_file)
+        return self._do("rotate_keys", _given(key_file=file, user_id=user_id), long=True)
 
     def backup(self, path):
         """Copies the store into a directory while others read and write."""
@@ -635,7 +632,7 @@ def _assemble(intent, sources, budget, about, params):
     budget = whole("budget", budget)
     # The context repeats it, and what it is for leaves room for what it has.
     intended = "" if intent is None else f"FOR {quoted(intent[: min(_INTENT, budget // 4)])} "
-    return f"ASSEMBLE {intended}FROM {parts} BUDGET {whole('budget', budget)} tokens", params
+    return f"ASSEMBLE {intended}FROM {parts} BUDGET {budget} tokens", params
 
 
 def _words(text):

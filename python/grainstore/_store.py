@@ -118,6 +118,11 @@ class _Face(Calls):
         return self._shared.path
 
     @property
+    def user_id(self):
+        """The person of the session; None where it is one of all persons."""
+        return self._scope[1]
+
+    @property
     def closed(self):
         """True once it was closed."""
         return self._shared.closed

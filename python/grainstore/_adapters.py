@@ -256,6 +256,18 @@ def erase(store: Store, addresses: Iterable[str], reason: str) -> None:
             store.erase(address, reason)
 
 
+def finished(grains: Iterable[Found]) -> list[Found]:
+    """Grains without the parts that belong to none of them yet, since somebody may be about to store the rest."""
+    grains = list(grains)
+    named = {part for grain in grains for part in grain.grain.get("context", {}).get("parts", ())}
+    lapsed = time.time_ns() // 1_000_000 - LAPSED
+    return [
+        grain
+        for grain in grains
+        if grain.grain.get("relation") != PART or grain.address in named or grain["created_at"] < lapsed
+    ]
+
+
 class Erasing:
     """Erasures of many grains that a crash does not leave half done.
 

@@ -24,6 +24,7 @@ from ._adapters import (
     erase,
     erase_if_allowed,
     erased_if_refused,
+    finished,
     found,
     keep,
     namespace_kept,
@@ -192,7 +193,8 @@ class Files:
         What is cut short is finished when the files are opened next.
         """
         relations = (_FILE, PART, _REMOVING, _REMOVED, _CLAIM)
-        self._erasing.erase_all([one.address for name in relations for one in self._all(type="state", relation=name)])
+        grains = finished(one for name in relations for one in self._all(type="state", relation=name))
+        self._erasing.erase_all([grain.address for grain in grains])
 
     @contextlib.contextmanager
     def alone(self, name: str) -> Iterator[None]:

@@ -24,6 +24,7 @@ from ._adapters import (
     Holder,
     encoded,
     erased_if_refused,
+    finished,
     found,
     is_stable,
     keep_pieces,
@@ -240,7 +241,7 @@ class GrainSession(Holder):
         return None
 
     def _clear(self) -> None:
-        grains = list(found(self._store, self._where, self._is_here, include_superseded=True))
+        grains = finished(found(self._store, self._where, self._is_here, include_superseded=True))
         # An item whose parts are gone is none that can be read.
         grains.sort(key=lambda grain: bool(grain["type"] != "event"))
         self._erasing.erase_all([grain.address for grain in grains])

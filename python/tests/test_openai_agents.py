@@ -269,6 +269,23 @@ def test_items_that_are_refused_leave_no_parts(
     assert list(store.query({"namespace": "openai-agents"})) == []
 
 
+def test_items_that_are_added_while_the_session_is_cleared_are_whole(
+    session: GrainSession, store: grainstore.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(session.add_items([large(1)]))
+    next_time = session._next_time
+
+    def clearing() -> int:
+        session._clear()
+        return next_time()
+
+    monkeypatch.setattr(session, "_next_time", clearing)
+    run(session.add_items([large(2)]))
+    assert run(session.get_items()) == [large(2)]
+    session._clear()
+    assert list(store.query({"namespace": "openai-agents"}, include_superseded=True)) == []
+
+
 def test_more_than_a_commit_holds_is_added_at_once(session: GrainSession, store: grainstore.Store) -> None:
     chance = random.Random(6)
     items: list[Any] = [{"role": "user", "content": chance.randbytes(700_000).hex()} for _ in range(24)]

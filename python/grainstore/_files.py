@@ -198,7 +198,10 @@ class Files:
 
     @contextlib.contextmanager
     def alone(self, name: str) -> Iterator[None]:
-        """Lets one at a time do what has this name, of all threads and processes."""
+        """Lets one at a time do what has this name, of all threads and processes.
+
+        Raises :class:`ConflictError` if others do it all the time.
+        """
         claim = self._claim(name)
         try:
             yield
@@ -266,8 +269,12 @@ class Files:
         erase(self.store, [address], _REASON)
 
     def _claim(self, name: str) -> str:
-        """Claims a name, once nobody else has it: the address of the claim."""
-        while True:
+        """Claims a name, once nobody else has it: the address of the claim.
+
+        Raises :class:`ConflictError` if it does not become free.
+        """
+        patience = time.monotonic() + 6 * _CLAIMED / 1000
+        while time.monotonic() < patience:
             grain = self._claim_grain(name, free=False)
             with contextlib.suppress(*CHANGED):
                 return self.store.put(grain, same_fact="unique").address
@@ -276,6 +283,7 @@ class Files:
                 with contextlib.suppress(*CHANGED):
                     return self.store.supersede(other.address, grain, reason="the claim was free").address
             time.sleep(_LOOK)
+        raise ConflictError(f"{name} is being done by somebody else", code="ERR_CONFLICT", hint="try again")
 
     def _release(self, claim: str, name: str) -> None:
         reason = "what was claimed is done"

@@ -291,9 +291,13 @@ def test_files_of_two_persons_are_apart_in_any_store(kept: dict[str, str], tmp_p
 
 def test_a_session_that_may_not_erase_is_told_and_loses_nothing(store: grainstore.Store) -> None:
     limited = GrainMemoryTool(store.session(namespace="team"), namespace="team:memory")
-    tell(limited, "create", path="/memories/x", file_text="mine")
+    tell(limited, "create", path="/memories/d/x", file_text="mine")
+    tell(limited, "rename", old_path="/memories/d", new_path="/memories/e")
+    tell(limited, "rename", old_path="/memories/e/x", new_path="/memories/x")
     with pytest.raises(grainstore.AccessError):
         tell(limited, "delete", path="/memories/x")
+    with pytest.raises(grainstore.AccessError):
+        limited.clear_all_memory()
     assert "mine" in tell(limited, "view", path="/memories/x")
 
 
@@ -432,16 +436,16 @@ def test_where_one_file_is_held_all_stay(tool: GrainMemoryTool, store: grainstor
     before = _everything(tool)
     [held] = (one for one in store.query({"namespace": "anthropic-memory:d"}) if one["subject"] == "d/b")
     store.hold(held, "case 7")
-    for change in (
-        lambda: tell(tool, "delete", path="/memories/d"),
-        lambda: tell(tool, "rename", old_path="/memories/d", new_path="/memories/e/f"),
-        tool.clear_all_memory,
-    ):
+    delete, rename = (
+        command("delete", path="/memories/d"),
+        command("rename", old_path="/memories/d", new_path="/memories/e/f"),
+    )
+    for change in (delete, rename, None):
         with pytest.raises(grainstore.InvalidationDeniedError):
-            change()
+            tool.clear_all_memory() if change is None else tool.call(change)
         assert _everything(tool) == before
     store.lift_hold(held, "settled")
-    tell(tool, "rename", old_path="/memories/d", new_path="/memories/e/f")
+    tool.call(rename)
     tell(tool, "delete", path="/memories/e")
     assert list(store.query({"namespace": "anthropic-memory"}, include_superseded=True)) == []
 

@@ -2,20 +2,37 @@
 
 A file is a grain of the type ``state``: its ``subject`` is the path with percent-encoded components, its ``namespace``
 the one of the adapter with the directories below it, and its ``entity_id`` stays the same in all versions, parts of
-texts and moves. A change supersedes the version that was read, so that of two that change it one is refused.
+texts and moves. A change supersedes the version that was read, so that of two that change it one is refused. What
+lies in a namespace below, and is no directory of these files, belongs to others.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote
 
-from ._adapters import PART, keep, text_of
+from ._adapters import (
+    GONE,
+    LAPSED,
+    PART,
+    Erasing,
+    erase,
+    erase_if_allowed,
+    erased_if_refused,
+    finished,
+    found,
+    keep,
+    namespace_kept,
+    text_of,
+    whose,
+)
 from ._answers import Found, Version
-from ._errors import ConflictError, ErasedError, NotFoundError
+from ._errors import ConflictError, IntegrityError
 from ._store import Store
 
 _log = logging.getLogger("grainstore")
@@ -24,12 +41,18 @@ _log = logging.getLogger("grainstore")
 Path: TypeAlias = "tuple[str, ...]"
 
 #: What came first, where a version cannot be replaced: the version is current no more, or erased.
-CHANGED = (ConflictError, ErasedError, NotFoundError)
+CHANGED = (ConflictError, *GONE)
 
 _FILE = "file"
 _REMOVING = "removing"
 _REMOVED = "removed"
+_CLAIM = "claim"
 _REASON = "the file was removed"
+
+#: Milliseconds after which what somebody claimed is free again, since a crash may have ended it.
+_CLAIMED = 10_000
+#: Seconds between two looks at what somebody else claimed.
+_LOOK = 0.01
 
 
 class Entry:
@@ -66,41 +89,52 @@ class Files:
         if not namespace:
             raise ValueError("the files need a namespace of their own")
         self.store = store
-        self.namespace = namespace
+        self.namespace = namespace_kept(namespace)
         # An encrypted store finds grains of a person by the person alone.
-        self._whose = {} if user_id is None else {"user_id": user_id}
+        self._whose = whose(store, user_id)
         self._owner = {**(more or {}), **self._whose}
+        self._place_of_all = {**self._whose, "namespace": self.namespace}
+        self._erasing = Erasing(store, {**self._owner, **self._place_of_all, "entity_id": "erasing"}, _REASON)
         self._finish_removals()
 
     # Reading
 
     def find(self, path: Path) -> Entry | None:
         """The current version of a file, or a directory that was made."""
-        found = self.store.page(self._place(path), sort="newest", limit=1).results
-        return _entry(found[0]) if found and _is_entry(found[0]) else None
+        return next(self._entries(self._place(path), few=True, sort="newest"), None)
 
     def below(self, directory: Path) -> list[Entry]:
         """All files and directories below a directory, sorted by path."""
-        found = filter(_is_entry, self.store.query(self._where(directory)))
-        return sorted(map(_entry, found), key=lambda entry: entry.path)
+        return sorted(self._entries(self._where(directory)), key=lambda entry: entry.path)
 
     def has_below(self, directory: Path) -> bool:
         """True if there is anything below a directory."""
-        return bool(self.store.page(self._where(directory), limit=1).results)
+        return next(self._entries(self._where(directory), few=True), None) is not None
 
     def text(self, entry: Entry) -> str:
-        """The text of a version. Raises one of :data:`CHANGED` if it was erased meanwhile."""
-        return text_of(self.store, entry.context)
+        """The text of a version. Raises one of :data:`CHANGED` if it was erased meanwhile.
+
+        Raises :class:`IntegrityError` if the version is still there, and a part of its text is not.
+        """
+        try:
+            return text_of(self.store, entry.context)
+        except CHANGED as error:
+            current = self.find(entry.path)
+            if current is None or current.address != entry.address:
+                raise
+            raise IntegrityError(
+                f"a part of the text of {'/'.join(entry.path)} was erased",
+                code="ERR_INTEGRITY",
+                hint="remove the file, and make it anew",
+            ) from error
 
     def versions(self, entry: Entry) -> list[Entry]:
         """All versions of a file, newest first, under whatever paths it had."""
-        return [_entry(version) for version in self.store.history(entry.address) if _is_entry(version)]
+        return [_entry(version) for version in self.store.history(entry.address) if self._is_mine(version)]
 
     def tagged(self, tag: str) -> list[Mapping[str, Any]]:
         """Grains in any state with a tag, each as a dict with its ``address``."""
-        where = {**self._whose, "namespace": self.namespace, "tags_all": [tag]}
-        found = self.store.query(where, include_superseded=True)
-        return [{**one.grain, "address": one.address} for one in found]
+        return [{**one.grain, "address": one.address} for one in self._all(tags_all=[tag])]
 
     # Writing
 
@@ -114,16 +148,30 @@ class Files:
 
     def replace(self, entry: Entry, text: str, **fields: Any) -> str:
         """Puts a new version in place of one. Raises one of :data:`CHANGED` if it is not the current one."""
-        context = {**self._kept(entry.id, text), **fields.pop("context", {})}
-        grain = self._grain(entry.path, entry.id, context, fields)
-        return self.store.supersede(entry.address, grain, reason="the file was changed").address
+        kept = self._kept(entry.id, text)
+        grain = self._grain(entry.path, entry.id, {**kept, **fields.pop("context", {})}, fields)
+        with erased_if_refused(self.store, kept.get("parts", ())):
+            return self.store.supersede(entry.address, grain, reason="the file was changed").address
 
     def move(self, entry: Entry, path: Path) -> None:
         """Gives a file another path, where nothing may be. Raises one of :data:`CHANGED`."""
         moved = self._moved(entry.address, entry, path)
-        if len(self.store.page(self._place(path), limit=2).results) > 1:
+        if len(list(self._entries(self._place(path)))) > 1:
             self._moved(moved, entry, entry.path)
             raise ConflictError(f"something else was moved to {_subject(path)}", code="ERR_CONFLICT")
+
+    def check_move(self, entries: list[Entry]) -> None:
+        """Raises what keeps one of these files from being moved. Nothing is changed."""
+        for entry in entries:
+            with contextlib.suppress(*CHANGED):
+                if self.store.explain_policy(entry.address)["policy"]["open_to"] == "nobody":
+                    # It says why, and moves nothing.
+                    self._moved(entry.address, entry, entry.path)
+
+    def check_removal(self, entries: list[Entry]) -> None:
+        """Raises what keeps one of these files from being removed. Nothing is changed."""
+        for entry in entries:
+            self._erasing.check(one.address for one in self._all(entity_id=entry.id))
 
     def remove(self, entry: Entry, **receipt: Any) -> None:
         """Erases a file with all its versions for good. Raises one of :data:`CHANGED` if it is not current.
@@ -131,10 +179,7 @@ class Files:
         What ``receipt`` holds, ``context`` and ``structural_tags``, stays. A removal that is cut short is finished
         when the files are opened next.
         """
-        for address in self._all(entity_id=entry.id):
-            if self.store.erase(address, _REASON, dry_run=True).get("refusal") is not None:
-                # It says why, and erases nothing.
-                self.store.erase(address, _REASON)
+        self.check_removal([entry])
         stone = self._stone(entry.id, _REMOVING, receipt)
         self._finish_removal(self.store.supersede(entry.address, stone, reason=_REASON).address, stone)
 
@@ -143,9 +188,25 @@ class Files:
         self.store.put(self._stone(uuid.uuid4().hex, _REMOVED, receipt))
 
     def clear(self) -> None:
-        """Erases all files for good, with what is left of those that were removed."""
-        for relation in (_FILE, PART, _REMOVING, _REMOVED):
-            self._erase(self._all(type="state", relation=relation))
+        """Erases all files for good, with what is left of those that were removed: all of them, or none if one is kept.
+
+        What is cut short is finished when the files are opened next.
+        """
+        relations = (_FILE, PART, _REMOVING, _REMOVED, _CLAIM)
+        grains = finished(one for name in relations for one in self._all(type="state", relation=name))
+        self._erasing.erase_all([grain.address for grain in grains])
+
+    @contextlib.contextmanager
+    def alone(self, name: str) -> Iterator[None]:
+        """Lets one at a time do what has this name, of all threads and processes.
+
+        Raises :class:`ConflictError` if others do it all the time.
+        """
+        claim = self._claim(name)
+        try:
+            yield
+        finally:
+            self._release(claim, name)
 
     # Within
 
@@ -159,9 +220,10 @@ class Files:
         return {**self._where(path[:-1]), "subject": _subject(path)}
 
     def _create(self, path: Path, id: str, text: str | None, fields: dict[str, Any]) -> str:
-        context = {**self._kept(id, text), **fields.pop("context", {})}
-        put = self.store.put(self._grain(path, id, context, fields), same_fact="unique")
-        return put.address
+        kept = self._kept(id, text)
+        grain = self._grain(path, id, {**kept, **fields.pop("context", {})}, fields)
+        with erased_if_refused(self.store, kept.get("parts", ())):
+            return self.store.put(grain, same_fact="unique").address
 
     def _moved(self, address: str, entry: Entry, path: Path) -> str:
         grain = self._grain(path, entry.id, entry.context, {})
@@ -185,41 +247,77 @@ class Files:
         return {**self._owner, **place, **known, **receipt}
 
     def _finish_removals(self) -> None:
-        where = {**self._whose, "namespace": self.namespace, "type": "state", "relation": _REMOVING}
-        for found in list(self.store.query(where)):
+        self._erasing.finish(self._place_of_all, self._is_mine)
+        for stone in self._all(type="state", relation=_REMOVING, include_superseded=False):
             try:
-                self._finish_removal(found.address, found.grain)
+                self._finish_removal(stone.address, stone.grain)
             except PermissionError as error:
                 # A session that may not erase leaves it to one that may.
                 _log.info("a removal is left unfinished: %s", error)
+        erase_if_allowed(self.store, [one.address for one in self._all(relation=_CLAIM) if _is_lapsed(one)], _REASON)
 
     def _finish_removal(self, address: str, stone: Mapping[str, Any]) -> None:
         id = stone["entity_id"]
-        versions = self._all(entity_id=id)
-        self._erase(version for version in versions if version != address)
+        versions = [one.address for one in self._all(entity_id=id)]
+        erase(self.store, (version for version in versions if version != address), _REASON)
         if stone.get("structural_tags"):
             receipt = {name: stone[name] for name in ("context", "structural_tags")}
             try:
                 self.store.supersede(address, self._stone(id, _REMOVED, receipt), reason=_REASON)
             except CHANGED:
                 return
-        self._erase([address])
+        erase(self.store, [address], _REASON)
 
-    def _all(self, **where: str) -> list[str]:
-        where = {**self._whose, "namespace": self.namespace, **where}
-        return [found.address for found in self.store.query(where, include_superseded=True)]
+    def _claim(self, name: str) -> str:
+        """Claims a name, once nobody else has it: the address of the claim.
 
-    def _erase(self, addresses: Iterable[str]) -> None:
-        for address in addresses:
+        Raises :class:`ConflictError` if it does not become free.
+        """
+        patience = time.monotonic() + 6 * _CLAIMED / 1000
+        while time.monotonic() < patience:
+            grain = self._claim_grain(name, free=False)
+            with contextlib.suppress(*CHANGED):
+                return self.store.put(grain, same_fact="unique").address
+            other = next(found(self.store, self._claim_place(name), self._is_mine, few=True), None)
+            if other is not None and (other["context"]["free"] or _is_lapsed(other, _CLAIMED)):
+                with contextlib.suppress(*CHANGED):
+                    return self.store.supersede(other.address, grain, reason="the claim was free").address
+            time.sleep(_LOOK)
+        raise ConflictError(f"{name} is being done by somebody else", code="ERR_CONFLICT", hint="try again")
+
+    def _release(self, claim: str, name: str) -> None:
+        reason = "what was claimed is done"
+        # What could not be released lapses.
+        with contextlib.suppress(*CHANGED, PermissionError):
+            chain = [version.address for version in self.store.history(claim)]
             try:
-                self.store.erase(address, _REASON)
-            except (ErasedError, NotFoundError):
-                continue
+                # Of a claim that lapsed, the newer ones are somebody else's.
+                erase(self.store, reversed(chain[chain.index(claim) :]), reason)
+            except PermissionError:
+                self.store.supersede(claim, self._claim_grain(name, free=True), reason=reason)
 
+    def _claim_place(self, name: str) -> dict[str, Any]:
+        return {**self._place_of_all, "type": "state", "relation": _CLAIM, "subject": name}
 
-def _is_entry(found: Version | Found) -> bool:
-    """False for what somebody else put into the namespace."""
-    return isinstance(found.grain.get("context"), dict) and "entity_id" in found.grain
+    def _claim_grain(self, name: str, *, free: bool) -> dict[str, Any]:
+        known = {"entity_id": name, "run_id": uuid.uuid4().hex, "context": {"free": free}}
+        return {**self._owner, **self._claim_place(name), **known}
+
+    def _all(self, *, include_superseded: bool = True, **where: Any) -> list[Found]:
+        """The grains of these files, without those of others."""
+        where = {**self._place_of_all, **where}
+        return list(found(self.store, where, self._is_mine, include_superseded=include_superseded))
+
+    def _entries(self, where: Mapping[str, Any], **how: Any) -> Iterator[Entry]:
+        return map(_entry, found(self.store, where, self._is_mine, **how))
+
+    def _is_mine(self, found: Version | Found) -> bool:
+        """False for what somebody else put into the namespace, or into one below it."""
+        grain = found.grain
+        if not isinstance(grain.get("context"), dict) or "entity_id" not in grain:
+            return False
+        directory = str(grain.get("subject")).split("/")[:-1] if grain.get("relation") == _FILE else []
+        return bool(grain.get("namespace") == ":".join([self.namespace, *directory]))
 
 
 def _entry(found: Version | Found) -> Entry:
@@ -228,3 +326,7 @@ def _entry(found: Version | Found) -> Entry:
 
 def _subject(path: Path) -> str:
     return "/".join(quote(name, safe="") for name in path)
+
+
+def _is_lapsed(found: Found, after: int = LAPSED) -> bool:
+    return bool(found["created_at"] < time.time_ns() // 1_000_000 - after)

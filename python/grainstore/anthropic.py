@@ -49,10 +49,11 @@ class GrainMemoryTool(Holder, BetaAbstractMemoryTool):
     """The memory tool, on a store or the path of one.
 
     Files lie in ``namespace``, which is the tool's alone; two tools of one namespace share their files, in one process
-    or several. ``user_id`` says whose they are, for ``erase_user``: a tool of one person has none of another's.
-    ``fields`` are what else each grain holds, such as ``processing_basis``. Answers and errors are those of
-    ``BetaLocalFilesystemMemoryTool``: ``ToolError`` for what a model can mend, ``OSError`` for what a file system
-    refuses. Deleting needs a session that may erase, else it is an :class:`grainstore.AccessError`.
+    or several. ``user_id`` says whose they are, for ``erase_user``: a tool of one person has none of another's; without
+    it they are of the person of the store's session. ``fields`` are what else each grain holds, such as
+    ``processing_basis``. Answers and errors are those of ``BetaLocalFilesystemMemoryTool``: ``ToolError`` for what a
+    model can mend, ``OSError`` for what a file system refuses. Deleting needs a session that may erase, else it is an
+    :class:`grainstore.AccessError`; where a rule or a hold keeps one of the files, all stay.
     """
 
     def __init__(
@@ -115,11 +116,13 @@ class GrainMemoryTool(Holder, BetaAbstractMemoryTool):
         with self._lock:
             if not self._exists(path):
                 raise ToolError(f"The path {command.path} does not exist")
-            for inner in self._files.below(path):
-                self._removed(inner)
+            entries = self._files.below(path)
             entry = self._files.find(path)
             if entry is not None:
-                self._removed(entry)
+                entries.append(entry)
+            self._files.check_removal(entries)
+            for one in entries:
+                self._removed(one)
         return f"Successfully deleted {command.path}"
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
@@ -131,6 +134,8 @@ class GrainMemoryTool(Holder, BetaAbstractMemoryTool):
         with self._lock:
             if self._exists(new):
                 raise taken
+            directory = self._files.find(old)
+            self._files.check_move([*self._files.below(old), *([] if directory is None else [directory])])
             self._make_directories(new[:-1])
             try:
                 self._entered(old[:-1])

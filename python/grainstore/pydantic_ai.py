@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 from ._adapters import AnyStore, Holder
+from ._errors import IntegrityError
 from ._files import CHANGED, Entry, Files, Path
 
 try:
@@ -48,10 +49,11 @@ class GrainMemoryStore(Holder):
     """The protocols ``MemoryStore``, ``MetadataMemoryStore`` and ``SearchableMemoryStore``, on a store or its path.
 
     A write with another ``expected_version`` than the current one is a ``MemoryConflictError``, of whatever process
-    the other write was. An ``operation`` that was done before answers what it answered then (``replayed``), also after
-    its file was deleted. ``user_id`` says whose the files are, for ``erase_user``: of two persons, none has the
-    other's. ``fields`` are what else each grain holds, such as ``processing_basis``. Deleting needs a session that may
-    erase, else it is an :class:`grainstore.AccessError`. What has begun is done, also if its task is cancelled.
+    the other write was. An ``operation`` is done once, and then answers what it answered first (``replayed``), also
+    after its file was deleted. ``user_id`` says whose the files are, for ``erase_user``: of two persons, none has the
+    other's; without it they are of the person of the store's session. ``fields`` are what else each grain holds, such
+    as ``processing_basis``. Deleting needs a session that may erase, else it is an :class:`grainstore.AccessError`.
+    What has begun is done, also if its task is cancelled.
     """
 
     def __init__(
@@ -65,7 +67,10 @@ class GrainMemoryStore(Holder):
         self._files = Files(self._hold(store_or_path), namespace, user_id, fields)
 
     async def read(self, path: str, *, max_chars: int) -> MemoryFile | None:
-        """The file at a path, cut to ``max_chars`` characters, or None."""
+        """The file at a path, cut to ``max_chars`` characters, or None.
+
+        Raises :class:`grainstore.IntegrityError` if a part of its text was erased.
+        """
         parts = _checked(path)
         if max_chars <= 0:
             raise ValueError("max_chars must be positive")
@@ -204,17 +209,27 @@ class GrainMemoryStore(Holder):
         before = None if operation is None else self._receipt(operation)
         if before is not None:
             return before
-        entry = self._files.find(path)
-        try:
-            if (None if entry is None else entry.address) == expected:
-                return MemoryMutation(version=change(entry), replayed=False, existed=entry is not None)
-        except CHANGED:
-            pass
-        # The same operation may have been done by somebody else meanwhile.
-        before = None if operation is None else self._receipt(operation)
-        if before is not None:
-            return before
+        if operation is None:
+            done = self._changed_now(path, expected, change)
+        else:
+            with self._files.alone(_tag(operation.id)):
+                # Somebody else may have done it meanwhile.
+                done = self._receipt(operation) or self._changed_now(path, expected, change)
+        if done is not None:
+            return done
         raise MemoryConflictError(f"memory path {shown!r} has another version than the expected one")
+
+    def _changed_now(
+        self, path: Path, expected: str | None, change: Callable[[Entry | None], str | None]
+    ) -> MemoryMutation | None:
+        """Changes a file; None if its version is not the expected one."""
+        entry = self._files.find(path)
+        if (None if entry is None else entry.address) != expected:
+            return None
+        try:
+            return MemoryMutation(version=change(entry), replayed=False, existed=entry is not None)
+        except CHANGED:
+            return None
 
     def _receipts(self, entry: Entry, operation: MemoryOperation | None) -> dict[str, Any]:
         """Receipts of all that was done to a file, to be kept when it is gone."""
@@ -246,7 +261,7 @@ class GrainMemoryStore(Holder):
         for path, entry in files[:max_files]:
             try:
                 whole = self._files.text(entry)
-            except CHANGED:
+            except (*CHANGED, IntegrityError):
                 continue
             truncated = truncated or len(whole) > max_file_chars
             text = whole[:max_file_chars]

@@ -23,6 +23,7 @@ pytest.importorskip("anthropic.lib.tools")
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 from anthropic.tools.memory import BetaLocalFilesystemMemoryTool
+from conftest import cut_short
 
 from grainstore.anthropic import AsyncGrainMemoryTool, GrainMemoryTool
 
@@ -233,6 +234,32 @@ def test_tools_of_a_namespace_share_files_and_others_do_not(store: grainstore.St
     assert "mine" in tell(one, "view", path="/memories/x")
 
 
+def test_namespaces_below_are_of_others(store: grainstore.Store) -> None:
+    outer, inner = GrainMemoryTool(store, namespace="mem"), GrainMemoryTool(store, namespace="mem:bob")
+    tell(inner, "create", path="/memories/x", file_text="inner")
+    tell(inner, "create", path="/memories/d/large", file_text=random.Random(3).randbytes(800_000).hex())
+    files = _everything(inner)
+    assert list(_everything(outer)) == ["/memories"]
+    for path in ("/memories/x", "/memories/bob", "/memories/d"):
+        assert outcome(outer, command("view", path=path)).startswith("error: The path")
+    tell(outer, "create", path="/memories/bob/x", file_text="outer")
+    assert "outer" in tell(outer, "view", path="/memories/bob/x")
+    assert tell(outer, "delete", path="/memories/bob") == "Successfully deleted /memories/bob"
+    tell(outer, "create", path="/memories/bob/x", file_text="outer")
+    outer.clear_all_memory()
+    assert _everything(inner) == files
+    assert {found["namespace"] for found in store.query({"namespace": "mem"})} == {"mem:bob", "mem:bob:d"}
+
+
+def test_files_are_of_the_person_of_the_session(store: grainstore.Store) -> None:
+    alice, bob = (GrainMemoryTool(store.session(user_id=name)) for name in ("alice", "bob"))
+    tell(alice, "create", path="/memories/x", file_text="mine")
+    assert outcome(bob, command("view", path="/memories/x")).startswith("error: The path")
+    assert "mine" in tell(GrainMemoryTool(store, user_id="alice"), "view", path="/memories/x")
+    assert store.erase_user("alice", "she asked for it")["counts"]["erased"] == 1
+    assert outcome(alice, command("view", path="/memories/x")).startswith("error: The path")
+
+
 def test_files_of_a_person_go_with_the_person(store: grainstore.Store) -> None:
     alice = GrainMemoryTool(store, namespace="memory-of-alice", user_id="alice")
     tell(alice, "create", path="/memories/x", file_text="mine")
@@ -264,9 +291,13 @@ def test_files_of_two_persons_are_apart_in_any_store(kept: dict[str, str], tmp_p
 
 def test_a_session_that_may_not_erase_is_told_and_loses_nothing(store: grainstore.Store) -> None:
     limited = GrainMemoryTool(store.session(namespace="team"), namespace="team:memory")
-    tell(limited, "create", path="/memories/x", file_text="mine")
+    tell(limited, "create", path="/memories/d/x", file_text="mine")
+    tell(limited, "rename", old_path="/memories/d", new_path="/memories/e")
+    tell(limited, "rename", old_path="/memories/e/x", new_path="/memories/x")
     with pytest.raises(grainstore.AccessError):
         tell(limited, "delete", path="/memories/x")
+    with pytest.raises(grainstore.AccessError):
+        limited.clear_all_memory()
     assert "mine" in tell(limited, "view", path="/memories/x")
 
 
@@ -395,6 +426,68 @@ def test_a_file_of_which_a_version_is_held_stays_whole(tool: GrainMemoryTool, st
     assert "two" in tell(tool, "view", path="/memories/x")
     assert [version.address for version in store.history(new)] == [new.address, old.address]
     store.lift_hold(old, "settled")
+    tell(tool, "delete", path="/memories/x")
+    assert list(store.query({"namespace": "anthropic-memory"}, include_superseded=True)) == []
+
+
+def test_where_one_file_is_held_all_stay(tool: GrainMemoryTool, store: grainstore.Store) -> None:
+    for name in "abc":
+        tell(tool, "create", path=f"/memories/d/{name}", file_text=name)
+    before = _everything(tool)
+    [held] = (one for one in store.query({"namespace": "anthropic-memory:d"}) if one["subject"] == "d/b")
+    store.hold(held, "case 7")
+    delete, rename = (
+        command("delete", path="/memories/d"),
+        command("rename", old_path="/memories/d", new_path="/memories/e/f"),
+    )
+    for change in (delete, rename, None):
+        with pytest.raises(grainstore.InvalidationDeniedError):
+            tool.clear_all_memory() if change is None else tool.call(change)
+        assert _everything(tool) == before
+    store.lift_hold(held, "settled")
+    tool.call(rename)
+    tell(tool, "delete", path="/memories/e")
+    assert list(store.query({"namespace": "anthropic-memory"}, include_superseded=True)) == []
+
+
+def test_what_was_cleared_in_part_is_finished(store: grainstore.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = GrainMemoryTool(store)
+    for name in "abc":
+        tell(tool, "create", path=f"/memories/d/{name}", file_text=name)
+    cut_short(monkeypatch, store, after=2)
+    with pytest.raises(KeyboardInterrupt):
+        tool.clear_all_memory()
+    monkeypatch.undo()
+    left = {"namespace": "anthropic-memory"}
+    assert len(list(store.query({**left, "relation": "file"}))) == 2
+    assert len(_everything(GrainMemoryTool(store))) == 1
+    assert list(store.query(left, include_superseded=True)) == []
+
+
+def test_a_write_that_comes_too_late_leaves_no_parts(
+    tool: GrainMemoryTool, store: grainstore.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = random.Random(4).randbytes(800_000).hex()
+    tell(tool, "create", path="/memories/x", file_text="first")
+    [stale] = tool._files.below(())
+    tell(tool, "insert", path="/memories/x", insert_line=0, insert_text="zero")
+    with pytest.raises(grainstore.ConflictError):
+        tool._files.replace(stale, large)
+    monkeypatch.setattr(tool, "_exists", lambda _: False)
+    with pytest.raises(ToolError, match="already exists"):
+        tell(tool, "create", path="/memories/x", file_text=large)
+    assert list(store.query({"namespace": "anthropic-memory", "relation": "part"})) == []
+
+
+def test_a_text_of_which_a_part_was_erased_says_so(tool: GrainMemoryTool, store: grainstore.Store) -> None:
+    tell(tool, "create", path="/memories/x", file_text=random.Random(5).randbytes(800_000).hex())
+    store.erase(next(store.query({"relation": "part"})), "by mistake")
+    for change in (
+        command("view", path="/memories/x"),
+        command("insert", path="/memories/x", insert_line=0, insert_text="zero"),
+    ):
+        with pytest.raises(grainstore.IntegrityError, match="a part of the text of x was erased"):
+            tool.call(change)
     tell(tool, "delete", path="/memories/x")
     assert list(store.query({"namespace": "anthropic-memory"}, include_superseded=True)) == []
 

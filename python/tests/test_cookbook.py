@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from test_docs import ROOT, run_code, run_page, without_network
 
 COOKBOOK = ROOT / "docs" / "cookbook"
 PAGES = sorted(COOKBOOK.glob("*.md"))
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 #: What a recipe imports beside the package, which may not be installed.
 NEEDS = {"langgraph-agent.md": "import langgraph.graph; from grainstore.langgraph import GrainSaver, GrainStore"}
@@ -45,6 +48,8 @@ def test_the_notebook_runs_and_draws_what_it_shows(tmp_path: Path, monkeypatch: 
         assert printed == told, number
         if shows:
             shown = "".join(cell["outputs"][-1]["data"]["image/svg+xml"])
-            assert eval(last, names)._repr_svg_() == shown, number
+            drawing = eval(last, names)._repr_svg_()
+            assert drawing == shown, number
+            assert "tea & honey" in [text.text for text in ElementTree.fromstring(drawing).iter(f"{SVG}text")]
             drawn += 1
     assert drawn >= 1

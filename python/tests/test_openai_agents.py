@@ -23,6 +23,7 @@ pytest.importorskip("agents")
 from agents import Agent, Model, ModelResponse, RunConfig, Runner, SQLiteSession, Usage, function_tool
 from agents.items import TResponseStreamEvent
 from agents.memory import Session, SessionSettings
+from conftest import cut_short
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 from grainstore.openai_agents import GrainSession
@@ -41,6 +42,10 @@ ITEMS: list[Any] = [
     {"type": "function_call_output", "call_id": "1", "output": [{"type": "input_text", "text": "rain"}]},
     {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "because"}], "content": None},
     {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "no"}], "status": "completed"},
+    {"role": "\ud800", "content": "odd"},
+    {"role": "\ufeff", "type": "\ufeff"},
+    {"type": "\ud800", "content": ""},
+    {"role": "r" * 2_000, "type": " "},
     {"type": "item_reference", "id": "x", "deep": [[[[{"a": [1, 2.5, None, True, 10**30]}]]]]},
     {},
 ]
@@ -94,6 +99,9 @@ def test_settings_limit_what_is_read(store: grainstore.Store) -> None:
     run(session.add_items(ITEMS))
     assert run(session.get_items()) == ITEMS[-2:]
     assert run(session.get_items(3)) == ITEMS[-3:]
+    assert run(GrainSession("s", store, session_settings={"limit": 1}).get_items()) == ITEMS[-1:]
+    with pytest.raises(TypeError):
+        GrainSession("s", store, session_settings={"limits": 1})
 
 
 def test_more_items_than_a_page(session: GrainSession) -> None:
@@ -165,6 +173,138 @@ def test_events_of_others_are_left_alone(session: GrainSession, store: grainstor
     assert run(session.get_items()) == ITEMS[:2]
     run(session.clear_session())
     assert store.exists(mine)
+
+
+def test_namespaces_below_are_of_others(store: grainstore.Store) -> None:
+    outer, inner = GrainSession("s", store, namespace="chat"), GrainSession("s", store, namespace="chat:v2")
+    run(outer.add_items(ITEMS[:2]))
+    run(inner.add_items(ITEMS[2:4]))
+    assert (run(outer.get_items()), run(inner.get_items())) == (ITEMS[:2], ITEMS[2:4])
+    assert run(outer.pop_item()) == ITEMS[1]
+    run(outer.clear_session())
+    assert (run(outer.pop_item()), run(inner.get_items())) == (None, ITEMS[2:4])
+
+
+def test_a_conversation_is_of_the_person_of_the_session_of_the_store(store: grainstore.Store) -> None:
+    alice, bob = (GrainSession("s", store.session(user_id=name)) for name in ("alice", "bob"))
+    run(alice.add_items(ITEMS[:2]))
+    assert run(bob.get_items()) == []
+    assert run(GrainSession("s", store.aio, user_id="alice").get_items()) == ITEMS[:2]
+    assert store.erase_user("alice", "she asked for it")["counts"]["erased"] == 2
+    assert run(alice.get_items()) == []
+
+
+def test_ids_of_sessions_are_told_apart_sign_by_sign(store: grainstore.Store) -> None:
+    ids = ["\u00e9", "e\u0301", "\u212b", "\u00c5", "%C3%A9", "e%CC%81", "\ufeffx", "x", "\ud800", "a:b", "a\0b", " "]
+    for id in ids:
+        run(GrainSession(id, store).add_items([{"role": "user", "content": ascii(id)}]))
+    for id in ids:
+        [item] = run(GrainSession(id, store).get_items())
+        assert item["content"] == ascii(id)
+    assert len(list(store.query({"session_id": "a:b"}))) == 1
+
+
+def test_where_one_item_is_held_all_stay(session: GrainSession, store: grainstore.Store) -> None:
+    run(session.add_items(ITEMS))
+    held = next(store.query({"session_id": "s"}, text="brief"))
+    store.hold(held, "case 7")
+    with pytest.raises(grainstore.InvalidationDeniedError):
+        run(session.clear_session())
+    assert run(session.get_items()) == ITEMS
+    store.lift_hold(held, "settled")
+    run(session.clear_session())
+    assert list(store.query({"namespace": "openai-agents"}, include_superseded=True)) == []
+
+
+def test_what_was_cleared_in_part_is_finished(
+    session: GrainSession, store: grainstore.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(session.add_items(ITEMS))
+    cut_short(monkeypatch, store, after=4)
+    with pytest.raises(KeyboardInterrupt):
+        session._clear()
+    monkeypatch.undo()
+    run(session.add_items(ITEMS[:2]))
+    GrainSession("s", store.session(namespace="openai-agents"))
+    assert len(list(store.query({"session_id": "s", "type": "event"}))) == len(ITEMS) - 4 + 2
+    assert run(GrainSession("s", store).get_items()) == ITEMS[:2]
+    assert len(list(store.query({"namespace": "openai-agents"}, include_superseded=True))) == 2
+
+
+def large(seed: int) -> Any:
+    return {"role": "user", "content": random.Random(seed).randbytes(800_000).hex()}
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 3])
+def test_a_pop_that_was_cut_short_leaves_no_parts(
+    after: int, session: GrainSession, store: grainstore.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(session.add_items([ITEMS[0], large(1)]))
+    assert len(list(store.query({"relation": "part"}))) == 2
+    cut_short(monkeypatch, store, after=after)
+    with pytest.raises(KeyboardInterrupt):
+        session._pop()
+    monkeypatch.undo()
+    again = GrainSession("s", store)
+    if after == 0:
+        assert run(again.pop_item()) == large(1)
+        again = GrainSession("s", store)
+    assert run(again.get_items()) == ITEMS[:1]
+    assert [found["type"] for found in store.query({"session_id": "s"})] == ["event"]
+
+
+def test_items_that_are_refused_leave_no_parts(
+    session: GrainSession, store: grainstore.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_many = grainstore.Store.put_many
+
+    def refusing(self: Any, grains: Any) -> Any:
+        if any(grain["type"] == "event" for grain in grains):
+            raise grainstore.PolicyError("no")
+        return put_many(self, grains)
+
+    monkeypatch.setattr(grainstore.Store, "put_many", refusing)
+    with pytest.raises(grainstore.PolicyError):
+        run(session.add_items([large(1), ITEMS[0]]))
+    assert list(store.query({"namespace": "openai-agents"})) == []
+
+
+def test_items_that_are_added_while_the_session_is_cleared_are_whole(
+    session: GrainSession, store: grainstore.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(session.add_items([large(1)]))
+    next_time = session._next_time
+
+    def clearing() -> int:
+        session._clear()
+        return next_time()
+
+    monkeypatch.setattr(session, "_next_time", clearing)
+    run(session.add_items([large(2)]))
+    assert run(session.get_items()) == [large(2)]
+    session._clear()
+    assert list(store.query({"namespace": "openai-agents"}, include_superseded=True)) == []
+
+
+def test_more_than_a_commit_holds_is_added_at_once(session: GrainSession, store: grainstore.Store) -> None:
+    chance = random.Random(6)
+    items: list[Any] = [{"role": "user", "content": chance.randbytes(700_000).hex()} for _ in range(24)]
+    items += [{"role": "user", "content": f"{number} " + chance.randbytes(60_000).hex()} for number in range(200)]
+    run(session.add_items(items))
+    assert run(session.get_items()) == items
+    assert len({found["created_at"] for found in store.query({"session_id": "s", "type": "event"})}) == 1
+    with pytest.raises(ValueError, match="100000 items are too many to be added at once"):
+        run(session.add_items([ITEMS[0]] * 100_000))
+
+
+def test_an_item_of_which_a_part_was_erased_says_so(session: GrainSession, store: grainstore.Store) -> None:
+    run(session.add_items([ITEMS[0], large(1)]))
+    store.erase(next(store.query({"relation": "part"})), "by mistake")
+    with pytest.raises(grainstore.IntegrityError, match="a part of the last item of the session 's' was erased"):
+        run(asyncio.wait_for(session.pop_item(), 30))
+    assert run(session.get_items()) == ITEMS[:1]
+    run(session.clear_session())
+    assert list(store.query({"namespace": "openai-agents"}, include_superseded=True)) == []
 
 
 def test_order_is_kept_where_the_clock_is_set_back(session: GrainSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,11 +421,15 @@ def test_a_task_that_is_cancelled_has_added_all_or_nothing(session: GrainSession
 def test_what_cannot_be_kept_is_refused_and_nothing_is_stored(session: GrainSession, store: grainstore.Store) -> None:
     with pytest.raises(TypeError, match="not JSON serializable"):
         run(session.add_items([ITEMS[0], {"content": object()}]))  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="item 1 is a ResponseOutputMessage, not a dict"):
+        run(session.add_items([ITEMS[0], said("hello")]))  # type: ignore[list-item]
     assert run(session.get_items()) == []
     with pytest.raises(ValueError, match="needs an id"):
         GrainSession("", store)
     with pytest.raises(TypeError, match="a store or the path of one, not int"):
         GrainSession("s", 7)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="is a text, not int"):
+        GrainSession(7, store)  # type: ignore[arg-type]
 
 
 def test_a_session_of_a_store_that_may_not_erase(store: grainstore.Store) -> None:

@@ -241,6 +241,32 @@ def test_of_many_that_write_one_does(store: grainstore.Store) -> None:
     run(main())
 
 
+def test_an_operation_is_done_once_at_whatever_path(store: grainstore.Store) -> None:
+    operation = MemoryOperation("once", "f")
+
+    async def main(kept: grainstore.Store, namespace: str) -> None:
+        stores = [GrainMemoryStore(kept.aio, namespace=namespace) for _ in range(8)]
+        work = [one.write(f"f/{at}", "x", expected_version=None, operation=operation) for at, one in enumerate(stores)]
+        done = await asyncio.gather(*work)
+        assert sum(not one.replayed for one in done) == 1 and len({one.version for one in done}) == 1
+        assert len(await stores[0].list_paths(limit=9)) == 1
+
+    run(main(store, "memory"))
+    assert len(list(store.query({"namespace": "memory"}, include_superseded=True))) == 1
+    run(main(store.session(namespace="team"), "team:memory"))
+
+
+def test_an_operation_that_a_crash_cut_short_can_be_done(
+    memory: GrainMemoryStore, store: grainstore.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operation = MemoryOperation("1", "f")
+    memory._files._claim("operation:1")
+    monkeypatch.setattr("grainstore._files._CLAIMED", 200)
+    done = run(memory.write("x", "text", expected_version=None, operation=operation))
+    assert not done.replayed
+    assert len(list(store.query({"namespace": "pydantic-ai-memory"}, include_superseded=True))) == 1
+
+
 def test_a_file_larger_than_a_grain(memory: GrainMemoryStore) -> None:
     async def main() -> None:
         text = random.Random(1).randbytes(1_200_000).hex()
@@ -297,6 +323,50 @@ def test_files_of_a_person_go_with_the_person(store: grainstore.Store) -> None:
         await alice.write("x", "mine", expected_version=None)
         store.erase_user("alice", "she asked for it")
         assert await alice.read("x", max_chars=10) is None
+
+    run(main())
+
+
+def test_files_are_of_the_person_of_the_session(store: grainstore.Store) -> None:
+    async def main() -> None:
+        alice, bob = (GrainMemoryStore(store.session(user_id=name)) for name in ("alice", "bob"))
+        await alice.write("x", "mine", expected_version=None)
+        assert await bob.list_paths(limit=9) == []
+        assert await GrainMemoryStore(store, user_id="alice").list_paths(limit=9) == ["x"]
+        assert store.erase_user("alice", "she asked for it")["counts"]["erased"] == 1
+        assert await alice.read("x", max_chars=9) is None
+
+    run(main())
+
+
+def test_namespaces_below_are_of_others(store: grainstore.Store) -> None:
+    async def main() -> None:
+        outer, inner = GrainMemoryStore(store, namespace="team"), GrainMemoryStore(store, namespace="team:x")
+        operation = MemoryOperation("1", "f")
+        written = await inner.write("x/a", "inner", expected_version=None, operation=operation)
+        assert await outer.list_paths(limit=9) == []
+        assert await outer.read("x/a", max_chars=9) is None
+        assert await outer.get_operation(operation) is None
+        await outer.write("x/a", "outer", expected_version=None, operation=operation)
+        assert await inner.list_paths(limit=9) == await outer.list_paths(limit=9) == ["x/a"]
+        await inner.delete("x/a", expected_version=written.version)
+        assert await outer.list_paths(limit=9) == ["x/a"]
+        replayed = await inner.get_operation(operation)
+        assert replayed is not None and replayed.version == written.version
+
+    run(main())
+
+
+def test_a_text_of_which_a_part_was_erased_says_so(memory: GrainMemoryStore, store: grainstore.Store) -> None:
+    async def main() -> None:
+        written = await memory.write("x", random.Random(2).randbytes(800_000).hex(), expected_version=None)
+        store.erase(next(store.query({"relation": "part"})), "by mistake")
+        with pytest.raises(grainstore.IntegrityError, match="a part of the text of x was erased"):
+            await asyncio.wait_for(memory.read("x", max_chars=9), 30)
+        found = await memory.search("", "tea", limit=9, max_files=9, max_chars=99, max_file_chars=99)
+        assert found.matches == []
+        await memory.write("x", "tea", expected_version=written.version)
+        assert (await memory.read("x", max_chars=9)) is not None
 
     run(main())
 

@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ._store_names import Place, decoded, namespace_of, tag_of
+from .._adapters import decoded
+from ._store_names import Place, namespace_of, tag_of
 from ._store_values import Text
 
 ITEM = "langgraphitem"

@@ -8,20 +8,15 @@ stay different and no label leaves its namespace.
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
-from urllib.parse import unquote_to_bytes
 
 from langgraph.store.base import InvalidNamespaceError
 
+from .._adapters import decoded, encoded
+
 #: The namespace of Grainstore under which all items are.
 ROOT = "langgraph:store"
-
-# A path is divided by colons; a percent sign begins what is encoded.
-_MARKS = frozenset("%:")
-# An empty key: no text is encoded so.
-_EMPTY = "%"
 
 
 class Place(NamedTuple):
@@ -74,39 +69,3 @@ def tag_of(path: str) -> str:
     It is one word that no question has by chance.
     """
     return "lgns" + hashlib.sha256(path.encode()).hexdigest()[:32]
-
-
-def encoded(text: str) -> str:
-    """A text in which nothing divides a path, and nothing is changed by Grainstore."""
-    if not text:
-        return _EMPTY
-    keeps = is_stable(text)
-    return "".join(sign if _stays(sign, keeps) else _percent(sign) for sign in text)
-
-
-def decoded(text: str) -> str:
-    """The text that was encoded."""
-    return "" if text == _EMPTY else unquote_to_bytes(text).decode("utf-8", "surrogatepass")
-
-
-def is_stable(text: str) -> bool:
-    """True if Grainstore keeps a text as it is.
-
-    That is so of the normal form C without a byte-order mark. Signs that this version of Unicode does not know yet are
-    not trusted: a later one may have another form for them.
-    """
-    if text.isascii():
-        return True
-    if not unicodedata.is_normalized("NFC", text):
-        return False
-    return not any(sign == "\ufeff" or unicodedata.category(sign) in ("Cn", "Cs") for sign in set(text))
-
-
-def _stays(sign: str, keeps: bool) -> bool:
-    if sign in _MARKS or unicodedata.category(sign) == "Cc":
-        return False
-    return keeps or sign.isascii()
-
-
-def _percent(sign: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in sign.encode("utf-8", "surrogatepass"))

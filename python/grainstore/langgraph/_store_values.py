@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ._store_names import is_stable
+from .._adapters import is_stable
 
 #: Characters of a part: half a MiB at most, where each takes four bytes.
 PART_CHARACTERS = 128 * 1024

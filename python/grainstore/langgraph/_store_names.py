@@ -2,7 +2,8 @@
 
 A namespace ``("users", "alice")`` is the path ``langgraph:store:users:alice``. What has a meaning in a path, and what
 Grainstore would change or refuse (it keeps text in the normal form C), is percent-encoded, so that different names
-stay different and no label leaves its namespace.
+stay different and no label leaves its namespace. What is encoded is asked of the tables of Unicode 3.2, which every
+version of Python has: so a name is the same under all of them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from langgraph.store.base import InvalidNamespaceError
@@ -18,6 +19,8 @@ from langgraph.store.base import InvalidNamespaceError
 #: The namespace of Grainstore under which all items are.
 ROOT = "langgraph:store"
 
+# The tables that names are encoded by. The others of an interpreter are those of its own version.
+_TABLES = unicodedata.ucd_3_2_0
 # A path is divided by colons; a percent sign begins what is encoded.
 _MARKS = frozenset("%:")
 # An empty key: no text is encoded so.
@@ -80,7 +83,7 @@ def encoded(text: str) -> str:
     """A text in which nothing divides a path, and nothing is changed by Grainstore."""
     if not text:
         return _EMPTY
-    keeps = is_stable(text)
+    keeps = is_stable(text, _TABLES)
     return "".join(sign if _stays(sign, keeps) else _percent(sign) for sign in text)
 
 
@@ -89,21 +92,21 @@ def decoded(text: str) -> str:
     return "" if text == _EMPTY else unquote_to_bytes(text).decode("utf-8", "surrogatepass")
 
 
-def is_stable(text: str) -> bool:
+def is_stable(text: str, tables: Any = unicodedata) -> bool:
     """True if Grainstore keeps a text as it is.
 
-    That is so of the normal form C without a byte-order mark. Signs that this version of Unicode does not know yet are
-    not trusted: a later one may have another form for them.
+    That is so of the normal form C without a byte-order mark. Signs that these ``tables`` of Unicode do not know yet
+    are not trusted: later ones may have another form for them.
     """
     if text.isascii():
         return True
-    if not unicodedata.is_normalized("NFC", text):
+    if not tables.is_normalized("NFC", text):
         return False
-    return not any(sign == "\ufeff" or unicodedata.category(sign) in ("Cn", "Cs") for sign in set(text))
+    return not any(sign == "\ufeff" or tables.category(sign) in ("Cn", "Cs") for sign in set(text))
 
 
 def _stays(sign: str, keeps: bool) -> bool:
-    if sign in _MARKS or unicodedata.category(sign) == "Cc":
+    if sign in _MARKS or _TABLES.category(sign) == "Cc":
         return False
     return keeps or sign.isascii()
 

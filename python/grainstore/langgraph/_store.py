@@ -27,7 +27,7 @@ from langgraph.store.base import (
 )
 from typing_extensions import Self
 
-from .. import AsyncStore, GrainstoreError, Store
+from .. import AsyncStore, Store
 from .. import open as open_store
 from ._store_filter import check_conditions, check_filter
 from ._store_grains import Version
@@ -63,6 +63,9 @@ class _Plan:
     writes: dict[Place, _Write] = field(default_factory=dict)
     questions: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+
+
+_Put = tuple[Place, _Write, list[Vector]]
 
 
 class GrainStore(BaseStore):
@@ -271,12 +274,18 @@ class GrainStore(BaseStore):
     ) -> list[Result]:
         items = self._opened()
         asked = self._asked(plan, questions)
+        of = embedded(plan.texts, vectors)
+        puts = [
+            (place, write, self._index.vectors(write.embeds, of) if self._index else [])
+            for place, write in plan.writes.items()
+            if write.text is not None
+        ]
         results: list[Result] = []
         used: dict[str, Version] = {}
         for op in plan.ops:
             results.append(self._read(items, op, asked, used))
         items.renew(used.values())
-        self._write_all(items, plan, embedded(plan.texts, vectors))
+        self._write_all(items, puts, [place for place, write in plan.writes.items() if write.text is None])
         return results
 
     def _asked(self, plan: _Plan, questions: Sequence[Sequence[float]]) -> dict[str, Vector | None]:
@@ -300,23 +309,21 @@ class GrainStore(BaseStore):
             return list_namespaces(items, op)
         return None
 
-    def _write_all(self, items: Items, plan: _Plan, vectors: Mapping[str, Sequence[float]]) -> None:
-        puts = [(items.tick(), place, write) for place, write in plan.writes.items() if write.text is not None]
-        deletes = [place for place, write in plan.writes.items() if write.text is None]
-        entered = dict.fromkeys(place.namespace for _, place, _ in puts)
+    def _write_all(self, items: Items, puts: Sequence[_Put], deletes: list[Place]) -> None:
+        entered = dict.fromkeys(place.namespace for place, _, _ in puts)
+        timed = [(items.tick(), *put) for put in puts]
 
-        def put(at: int, place: Place, write: _Write) -> None:
+        def put(at: int, place: Place, write: _Write, vectors: list[Vector]) -> None:
             assert write.text is not None
-            of = self._index.vectors(write.embeds, vectors) if self._index else []
-            items.put(place, write.text, of, ttl=write.ttl, at=at)
+            items.put(place, write.text, vectors, ttl=write.ttl, at=at)
 
         for namespace in entered:
             items.enter(namespace)
         try:
-            self._each([functools.partial(put, *one) for one in puts])
+            self._each([functools.partial(put, *one) for one in timed])
             self._each([functools.partial(items.delete, place) for place in deletes])
-        except GrainstoreError:
-            deletes.extend(place for _, place, _ in puts)
+        except BaseException:
+            deletes = [*deletes, *(place for place, _, _ in puts)]
             raise
         finally:
             for namespace in entered:

@@ -19,7 +19,7 @@ from langgraph.store.base import (
 )
 
 import grainstore
-from grainstore.langgraph import GrainStore
+from grainstore.langgraph import GrainStore, _store_values
 
 ALICE = ("users", "alice")
 
@@ -240,6 +240,57 @@ def test_a_long_value(memory: GrainStore) -> None:
     memory.delete(("a",), "long")
     assert memory.get(("a",), "long") is None
     assert keys(memory.search(("a",))) == ["short"]
+
+
+@pytest.mark.parametrize(("between", "lines"), [("\n", 100_000), ("\t", 1000), ('"', 1000), ("\\", 1000)])
+def test_a_long_text_of_lines_is_found_by_words_of_each_of_its_parts(
+    memory: GrainStore, monkeypatch: pytest.MonkeyPatch, between: str, lines: int
+) -> None:
+    if lines == 1000:
+        monkeypatch.setattr(_store_values, "PART_CHARACTERS", 1000)
+    value = {"text": between.join(f"secret{at}" for at in range(lines))}
+    memory.put(("a",), "other", {"text": "nothing of that"})
+    memory.put(("a",), "log", value)
+    item = memory.get(("a",), "log")
+    assert item is not None and item.value == value
+    for word in ("secret1", f"secret{lines // 2}", f"secret{lines - 1}"):
+        assert [found.score is not None for found in memory.search(("a",), query=word)] == [True, False]
+
+
+@pytest.mark.parametrize("sign", ["\U0001f600", "\u0301", "e\u0301\n", "\x00", "\ufeff", "\u0378"])
+def test_a_text_of_odd_signs_alone_fits(memory: GrainStore, sign: str) -> None:
+    value = {"text": "\n".join(f"{sign * 3}{at:05}" for at in range(20_000))}
+    memory.put(("a",), "k", value)
+    item = memory.get(("a",), "k")
+    assert item is not None and item.value == value
+
+
+def test_words_without_end_take_no_time(memory: GrainStore) -> None:
+    """Looking for words takes time by the length of a text, not by its square."""
+    for text in ("A" * 3_000_000 + " e\u0301\n", "\\" * 500_000, "\u0301" * 300_000):
+        memory.put(("a",), "k", {"text": text})
+        item = memory.get(("a",), "k")
+        assert item is not None and item.value == {"text": text}
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), grainstore.TooLargeError("no"), KeyError("no")])
+def test_a_put_whose_parts_are_refused_leaves_nothing(
+    memory: GrainStore, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    put_many, calls = grainstore.Store.put_many, [0]
+
+    def refusing(self: grainstore.Store, *args: Any, **kwargs: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == 2:
+            raise error
+        return put_many(self, *args, **kwargs)
+
+    monkeypatch.setattr(grainstore.Store, "put_many", refusing)
+    monkeypatch.setattr(_store_values, "PART_CHARACTERS", 1000)
+    with pytest.raises(type(error)):
+        memory.put(("a",), "k", {"text": "x" * 40_000})
+    assert list(memory._opened().store.query({}, include_superseded=True)) == []
+    assert memory.list_namespaces() == []
 
 
 def test_a_search_without_an_index_goes_by_words(memory: GrainStore) -> None:

@@ -42,7 +42,7 @@ from ._store_grains import (
     place_in,
     version_of,
 )
-from ._store_names import ROOT, Place, path_of, tag_of
+from ._store_names import ROOT, Place, namespace_of, path_of, tag_of
 from ._store_values import Text, value_of
 
 # Why grains are erased, as the audit log has it.
@@ -95,6 +95,8 @@ class Items:
         self._omit_expired = omit_expired
         self._lock = threading.Lock()
         self._last = 0
+        # When the marks of all namespaces were last looked at.
+        self._looked: int | None = None
 
     def tick(self) -> int:
         """A time that no item of this process was put at before."""
@@ -470,6 +472,7 @@ class Items:
         swept = sum(self._sweep_item(place, leases) for place, leases in lapsed.items())
         for namespace in {place.namespace for place in lapsed}:
             self.leave(namespace)
+        self._leave_empty()
         return swept
 
     def _sweep_item(self, place: Place, lapsed: Sequence[Lease]) -> bool:
@@ -530,6 +533,19 @@ class Items:
                 return
             self._tidy([address])
         self._erase_former_marks(path)
+
+    def _leave_empty(self) -> None:
+        """Takes the marks from namespaces without items, which a process that was killed has left.
+
+        That is done once an hour, since it reads the marks of all namespaces.
+        """
+        now = now_us()
+        if self._looked is not None and now < self._looked + _UNFINISHED:
+            return
+        marks = self.store.query({"namespace": ROOT, "relation": MARK}, include_superseded=True)
+        for path in {mark["namespace"] for mark in marks}:
+            self.leave(namespace_of(path))
+        self._looked = now
 
     def _change_mark(self, old: str, path: str, created: int, *, leaves: bool) -> Put:
         put = self.store.supersede(old, mark_grain(path, created=created, leaves=leaves))

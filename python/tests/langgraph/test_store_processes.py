@@ -151,6 +151,26 @@ def test_a_kill_in_the_middle_of_a_delete(tmp_path: Path) -> None:
             assert left(memory) == set()
 
 
+@pytest.mark.parametrize(
+    "steps", ['memory.delete(("a",), "k")', 'memory.put(("b", "alice"), "k", {})', "memory.sweep_ttl()"]
+)
+def test_a_sweep_takes_the_marks_of_namespaces_without_items(tmp_path: Path, steps: str) -> None:
+    path = tmp_path / "store"
+    with GrainStore(path) as memory:
+        memory.put(("a",), "k", {"n": 1}, ttl=0 if "sweep" in steps else None)
+        memory.put(("kept",), "k", {})
+    killed = killed_at_each_step(path, steps)
+    assert len(killed) >= 2
+    for copy in killed:
+        with GrainStore(copy) as memory:
+            memory.sweep_ttl()
+            found = memory._opened().store.query({}, include_superseded=True)
+            namespaces = {grain["namespace"] for grain in found if grain["relation"] == "langgraphspace"}
+            items = {item.namespace for item in memory.search(())}
+            assert namespaces == {"langgraph:store:" + ":".join(labels) for labels in items}
+            assert ("kept",) in memory.list_namespaces()
+
+
 def test_a_kill_in_the_middle_of_a_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "store"
     with GrainStore(path) as memory:

@@ -104,6 +104,12 @@ class Items:
             self._last = max(now_us(), self._last + 1)
             return self._last
 
+    def check(self) -> None:
+        """Refuses what a fork of the process that opened the store, or a closed one, cannot do: ``StoreIOError``."""
+        # It is no part of the public face.
+        shared: Any = getattr(self.store, "_shared")  # noqa: B009
+        shared.check()
+
     # Reading
 
     def get(self, place: Place) -> tuple[Version, dict[str, Any]] | None:
@@ -487,10 +493,13 @@ class Items:
                 return False
         if current is None:
             self._erase_all(self._remains(grains))
-        unfinished = {lease.of for lease in lapsed} - _numbers(grains)
+        numbers = _numbers(grains)
+        since = now_us() - _UNFINISHED
+        # A version that is not there yet may be put at this moment.
+        unfinished = {lease.of for lease in lapsed if lease.written <= since} - numbers
         parts = [address for address, grain in grains.items() if grain["relation"] == PART]
         self._tidy(part for part in parts if grains[part]["context"]["number"] in unfinished)
-        self._tidy(lease.address for lease in lapsed)
+        self._tidy(lease.address for lease in lapsed if lease.of in numbers | unfinished)
         return False
 
     # Namespaces

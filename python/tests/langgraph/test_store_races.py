@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,25 @@ def test_a_reader_sees_a_version_whole_or_not_at_all(mine: GrainStore, other: Gr
     )
     mine.delete(N, "k")
     assert done and seen[1:] == [None, [], []]
+
+
+def test_an_item_whose_time_is_over_while_it_is_put_is_swept_later(
+    mine: GrainStore, other: GrainStore, before: Before, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items, postponed = other._opened(), list[str]()
+    tidy = items._tidy
+
+    def sweep() -> None:
+        time.sleep(0.01)
+        other.sweep_ttl()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(items, "_tidy", lambda addresses: postponed.extend(addresses))
+        done = before("put", "langgraphitem", sweep)
+        mine.put(N, "k", {"n": 1}, ttl=0)
+    tidy(postponed)
+    assert done and mine.get(N, "k", refresh_ttl=False) is not None
+    assert mine.sweep_ttl() == 1
 
 
 @pytest.mark.parametrize("action", ["delete", "put", "sweep"])

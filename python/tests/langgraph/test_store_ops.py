@@ -395,9 +395,9 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
     memory.put(("a",), "k", {})
     memory.close()
     memory.close()
-    with pytest.raises(ValueError, match="closed"):
+    with pytest.raises(grainstore.StoreIOError, match="closed"):
         memory.get(("a",), "k")
-    with pytest.raises(ValueError, match="closed"), memory:
+    with pytest.raises(grainstore.StoreIOError, match="closed"), memory:
         pass
     with grainstore.open(tmp_path / "store") as store:
         given = GrainStore(store)

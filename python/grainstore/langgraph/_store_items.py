@@ -118,11 +118,17 @@ class Items:
         return None if version is None else self.read(version)
 
     def read(self, version: Version) -> tuple[Version, dict[str, Any]] | None:
-        """A version and its value; None where it is expired, or deleted meanwhile."""
+        """A version and its value; None where it is expired, deleted meanwhile, or no JSON that can be read."""
         if self.is_hidden(version):
             return None
         text = self._text(version)
-        return None if text is None else (version, value_of(text))
+        if text is None:
+            return None
+        value = value_of(text)
+        if value is None:
+            _log.warning("the value of %s cannot be read, and is passed over", version.place)
+            return None
+        return version, value
 
     def is_hidden(self, version: Version) -> bool:
         """True if it is expired, and what is expired is left out."""

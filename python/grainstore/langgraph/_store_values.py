@@ -15,6 +15,8 @@ from ._store_names import is_stable
 PART_CHARACTERS = 128 * 1024
 # Bytes of the words of a part: with half a MiB of JSON they fit a grain, which has a MiB.
 _WORDS_BYTES = 384 * 1024
+# The most dicts and lists that are in one another: deeper ones, Python may write and not read.
+_LEVELS = 200
 # How far before its end a part may be cut, so that no word is.
 _SLACK = 256
 
@@ -45,14 +47,14 @@ class Text:
 def text_of(value: Mapping[str, Any], of: str) -> Text:
     """A value as JSON. ``of`` names it in errors.
 
-    Raises ``TypeError`` for what JSON has no form of, ``ValueError`` for NaN, infinity, lone surrogates, and a value
-    that contains itself.
+    Raises ``TypeError`` for what JSON has no form of, ``ValueError`` for NaN, infinity, lone surrogates, a value that
+    contains itself, and one of more than 200 levels.
     """
     if not isinstance(value, Mapping):
         raise TypeError(f"the value of {of} is a dict, not {type(value).__name__}")
     try:
         text = json.dumps(dict(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        _check_names(value)
+        _check(value)
         text.encode()
     except UnicodeEncodeError:
         raise ValueError(f"the value of {of} has a lone surrogate, which is no text of Unicode") from None
@@ -63,25 +65,28 @@ def text_of(value: Mapping[str, Any], of: str) -> Text:
     return Text(tuple(Part(piece, _words(piece)) for piece in _pieces(_stable(text))))
 
 
-def value_of(text: str) -> dict[str, Any]:
-    """The value of a JSON text."""
-    value: dict[str, Any] = json.loads(text)
+def value_of(text: str) -> dict[str, Any] | None:
+    """The value of a JSON text; None where this Python cannot read it."""
+    try:
+        value: dict[str, Any] = json.loads(text)
+    except (RecursionError, ValueError):
+        return None
     return value
 
 
-def _check_names(value: Mapping[str, Any]) -> None:
-    """Refuses names that JSON would silently make texts, such as numbers."""
-    waiting: list[Any] = [value]
+def _check(value: Mapping[str, Any]) -> None:
+    """Refuses names that JSON would silently make texts, such as numbers, and more levels than are read."""
+    waiting: list[tuple[Any, int]] = [(value, 1)]
     while waiting:
-        one = waiting.pop()
+        one, level = waiting.pop()
+        if level > _LEVELS:
+            raise ValueError(f"it is nested more than {_LEVELS} levels deep")
         if isinstance(one, Mapping):
-            for name, of in one.items():
+            for name in one:
                 if not isinstance(name, str):
                     raise TypeError(f"names are texts, not {type(name).__name__} ({name!r})")
-                if isinstance(of, (Mapping, list, tuple)):
-                    waiting.append(of)
-        elif isinstance(one, (list, tuple)):
-            waiting.extend(of for of in one if isinstance(of, (Mapping, list, tuple)))
+        parts = one.values() if isinstance(one, Mapping) else one
+        waiting.extend((of, level + 1) for of in parts if isinstance(of, (Mapping, list, tuple)))
 
 
 def _stable(text: str) -> str:

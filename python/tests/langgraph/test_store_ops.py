@@ -19,7 +19,7 @@ from langgraph.store.base import (
 )
 
 import grainstore
-from grainstore.langgraph import GrainStore, _store_values
+from grainstore.langgraph import GrainStore, _store, _store_values
 
 ALICE = ("users", "alice")
 
@@ -173,13 +173,51 @@ def test_values_that_contain_themselves_or_are_too_deep_are_refused(memory: Grai
             memory.put(("a",), "k", value)
 
 
+def nested(levels: int) -> dict[str, Any]:
+    value: Any = {} if levels % 2 else []
+    for _ in range(levels - 2):
+        value = [value] if isinstance(value, dict) else {"d": value}
+    return {"top": value, "l": [[]]}
+
+
 def test_a_value_may_be_nested_deeper_than_a_grain(memory: GrainStore) -> None:
-    value: dict[str, Any] = {}
-    for _ in range(200):
-        value = {"d": value, "l": [[]]}
-    memory.put(("a",), "k", value)
+    memory.put(("a",), "k", nested(200))
     item = memory.get(("a",), "k")
-    assert item is not None and item.value == value
+    assert item is not None and item.value == nested(200)
+    assert keys(memory.search(("a",), filter={"l": [[]]})) == ["k"]
+
+
+@pytest.mark.parametrize("levels", [201, 1400, 1490])
+def test_a_value_that_could_not_be_read_is_refused(memory: GrainStore, levels: int) -> None:
+    memory.put(("a",), "fine", {})
+    with pytest.raises(ValueError, match=r"nested .* deep"):
+        memory.put(("a",), "k", nested(levels))
+    assert keys(memory.search(("a",))) == ["fine"]
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000 + "]" * 100_000, '{"n": ', '{"n": ' + "9" * 5000 + "}"])
+def test_an_item_that_cannot_be_read_is_passed_over(
+    memory: GrainStore, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """It was put by another version of Python, or by hand."""
+    memory.put(("a",), "fine", {"n": 1})
+    with monkeypatch.context() as patch:
+        parts = (_store_values.Part(text[:100_000], ""), _store_values.Part(text[100_000:], ""))
+        patch.setattr(_store, "text_of", lambda value, of: _store_values.Text(parts))
+        memory.put(("a",), "k", {"n": 2})
+    assert memory.get(("a",), "k") is None
+    assert keys(memory.search(("a",))) == ["fine"]
+    assert keys(memory.search((), query="k fine")) == ["fine"]
+    memory.put(("a",), "k", {"n": 3})
+    assert keys(memory.search(("a",))) == ["fine", "k"]
+
+
+@pytest.mark.parametrize("query", ["\ud800", "tea \udfff", "\x00", "\ufeff", "\u0378 \U000e0001", "+", "-\ud83d\ude00"])
+def test_a_question_may_have_any_sign(memory: GrainStore, query: str) -> None:
+    memory.put(("a",), "k", {"text": "coffee"})
+    memory.put(("a",), "j", {"text": "tea"})
+    found = keys(memory.search(("a",), query=query))
+    assert found == (["j", "k"] if "tea" in query else ["k", "j"])
 
 
 def test_wrong_arguments_are_refused(memory: GrainStore, tmp_path: Path) -> None:

@@ -59,8 +59,6 @@ class Lease:
     #: The number of the version.
     of: int
     ends: int
-    #: When it was written, to a millisecond.
-    written: int
 
 
 def new_number() -> int:
@@ -157,7 +155,7 @@ def version_of(address: str, grain: Mapping[str, Any]) -> Version:
 def lease_of(address: str, grain: Mapping[str, Any]) -> Lease:
     """The lease that a grain holds."""
     context = grain["context"]
-    return Lease(address, place_in(grain), context["number"], context["ends"], grain["created_at"] * 1000)
+    return Lease(address, place_in(grain), context["number"], context["ends"])
 
 
 def place_in(grain: Mapping[str, Any]) -> Place:

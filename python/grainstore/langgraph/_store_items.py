@@ -499,13 +499,14 @@ class Items:
                 return False
         if current is None:
             self._erase_all(self._remains(grains))
-        numbers = _numbers(grains)
-        since = now_us() - _UNFINISHED
-        # A version that is not there yet may be put at this moment.
-        unfinished = {lease.of for lease in lapsed if lease.written <= since} - numbers
+        unfinished = {lease.of for lease in lapsed} - _numbers(grains)
         parts = [address for address, grain in grains.items() if grain["relation"] == PART]
         self._tidy(part for part in parts if grains[part]["context"]["number"] in unfinished)
-        self._tidy(lease.address for lease in lapsed if lease.of in numbers | unfinished)
+        self._tidy(lease.address for lease in lapsed)
+        # Whoever put the version meanwhile has seen its lease, or sees that it is gone and puts it again.
+        current = self._current(place) if unfinished else None
+        if current is not None and current.number in unfinished and current.ends is not None:
+            self.store.put(lease_grain(place, of=current.number, ends=current.ends, at=now_us()))
         return False
 
     # Namespaces

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -167,19 +168,29 @@ def test_a_reader_sees_a_version_whole_or_not_at_all(mine: GrainStore, other: Gr
 def test_an_item_whose_time_is_over_while_it_is_put_is_swept_later(
     mine: GrainStore, other: GrainStore, before: Before, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    items, postponed = other._opened(), list[str]()
-    tidy = items._tidy
+    has_lease, goes_on = threading.Event(), threading.Event()
 
-    def sweep() -> None:
+    def wait() -> None:
         time.sleep(0.01)
-        other.sweep_ttl()
+        has_lease.set()
+        assert goes_on.wait(30)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(items, "_tidy", lambda addresses: postponed.extend(addresses))
-        done = before("put", "langgraphitem", sweep)
-        mine.put(N, "k", {"n": 1}, ttl=0)
-    tidy(postponed)
-    assert done and mine.get(N, "k", refresh_ttl=False) is not None
+    before("put", "langgraphitem", wait)
+    putting = threading.Thread(target=mine.put, args=(N, "k", {"n": 1}), kwargs={"ttl": 0})
+    putting.start()
+    assert has_lease.wait(30)
+    items = other._opened()
+    look = items._current
+
+    def looked(*args: Any) -> Any:
+        found = look(*args)
+        goes_on.set()
+        putting.join()
+        return found
+
+    monkeypatch.setattr(items, "_current", looked)
+    assert other.sweep_ttl() == 0
+    assert mine.get(N, "k", refresh_ttl=False) is not None
     assert mine.sweep_ttl() == 1
 
 

@@ -52,6 +52,8 @@ _ADDRESSES = 8_000
 #: Milliseconds after which nobody is at what was begun: an hour.
 LAPSED = 3_600_000
 
+# The tables that names are encoded by, the same under every version of Python.
+_TABLES = unicodedata.ucd_3_2_0
 # A path is divided by colons; a percent sign begins what is encoded.
 _MARKS = "%:"
 # An empty name: no text is encoded so.
@@ -132,10 +134,13 @@ def found(
 
 
 def encoded(text: str, marks: str = _MARKS) -> str:
-    """A text that Grainstore keeps as it is, in which nothing divides a path: what would be is percent-encoded."""
+    """A text that Grainstore keeps as it is, in which nothing divides a path: what would be is percent-encoded.
+
+    It is the same under every version of Python.
+    """
     if not text:
         return _EMPTY
-    keeps = is_stable(text)
+    keeps = is_stable(text, _TABLES)
     return "".join(sign if _stays(sign, keeps, marks) else _percent(sign) for sign in text)
 
 
@@ -144,21 +149,21 @@ def decoded(text: str) -> str:
     return "" if text == _EMPTY else unquote_to_bytes(text).decode("utf-8", "surrogatepass")
 
 
-def is_stable(text: str) -> bool:
+def is_stable(text: str, tables: Any = unicodedata) -> bool:
     """True if Grainstore keeps a text as it is.
 
-    That is so of the normal form C without a byte-order mark. Signs that this version of Unicode does not know yet are
-    not trusted: a later one may have another form for them.
+    That is so of the normal form C without a byte-order mark. Signs that these ``tables`` of Unicode do not know yet
+    are not trusted: later ones may have another form for them.
     """
     if text.isascii():
         return True
-    if not unicodedata.is_normalized("NFC", text):
+    if not tables.is_normalized("NFC", text):
         return False
-    return not any(sign == "\ufeff" or unicodedata.category(sign) in ("Cn", "Cs") for sign in set(text))
+    return not any(sign == "\ufeff" or tables.category(sign) in ("Cn", "Cs") for sign in set(text))
 
 
 def _stays(sign: str, keeps: bool, marks: str) -> bool:
-    if sign in marks or unicodedata.category(sign) == "Cc":
+    if sign in marks or _TABLES.category(sign) == "Cc":
         return False
     return keeps or sign.isascii()
 

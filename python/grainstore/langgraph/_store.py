@@ -7,6 +7,7 @@ import functools
 import math
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -27,8 +28,9 @@ from langgraph.store.base import (
 )
 from typing_extensions import Self
 
-from .. import AsyncStore, GrainstoreError, Store
+from .. import AsyncStore, Store
 from .. import open as open_store
+from .._errors import StoreIOError
 from ._store_filter import check_conditions, check_filter
 from ._store_grains import Version
 from ._store_index import Index, Vector, embedded
@@ -65,6 +67,9 @@ class _Plan:
     texts: list[str] = field(default_factory=list)
 
 
+_Put = tuple[Place, _Write, list[Vector]]
+
+
 class GrainStore(BaseStore):
     """A ``BaseStore`` of LangGraph, kept in a store of Grainstore.
 
@@ -78,7 +83,8 @@ class GrainStore(BaseStore):
     this differs from ``InMemoryStore``.
 
     Raises ``InvalidNamespaceError``; ``TypeError`` and ``ValueError`` for values that JSON has no form of; and
-    :class:`~grainstore.GrainstoreError`.
+    :class:`~grainstore.GrainstoreError`: a :class:`~grainstore.StoreIOError` once it is closed, and in a fork of the
+    process that opened the store.
     """
 
     supports_ttl = True
@@ -101,11 +107,19 @@ class GrainStore(BaseStore):
         self.ttl_config = ttl
         if ttl is not None:
             _ttl(ttl.get("default_ttl"))
-        self._lock = threading.Lock()
         self._closed = False
+        self._items = None if self._path is not None else self._items_of(_sync(given))
+        self._begin()
+        _stores.add(self)
+
+    def _begin(self) -> None:
+        """Makes what a fork has to make anew: it has no threads but one, and others may hold locks for ever."""
+        # What is held for a moment only, on a loop too.
+        self._lock = threading.Lock()
+        # What is held while the store is opened, which may take seconds: never on a loop.
+        self._opening = threading.Lock()
         self._callers: ThreadPoolExecutor | None = None
         self._writers: ThreadPoolExecutor | None = None
-        self._items = None if self._path is not None else self._items_of(_sync(given))
         self._sweeper = Sweeper(self.sweep_ttl)
 
     # What LangGraph calls
@@ -115,6 +129,7 @@ class GrainStore(BaseStore):
 
         Each put is done or not by itself; a batch is not all or nothing.
         """
+        self._there()
         plan = self._plan(list(ops))
         questions = [self._embeddings().embed_query(text) for text in plan.questions]
         vectors = self._embeddings().embed_documents(plan.texts) if plan.texts else []
@@ -150,12 +165,14 @@ class GrainStore(BaseStore):
 
         Returns a future: cancelling it stops the sweeper. Without ``ttl`` nothing is started, and it is done.
         """
-        if self.ttl_config is None:
-            done: Future[None] = Future()
-            done.set_result(None)
-            return done
-        minutes = sweep_interval_minutes or self.ttl_config.get("sweep_interval_minutes") or 5
-        return self._sweeper.start(float(minutes) * 60)
+        with self._lock:
+            self._checked()
+            if self.ttl_config is None:
+                done: Future[None] = Future()
+                done.set_result(None)
+                return done
+            minutes = sweep_interval_minutes or self.ttl_config.get("sweep_interval_minutes") or 5
+            return self._sweeper.start(float(minutes) * 60)
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
         """Stops the sweeper, and waits at most ``timeout`` seconds until it has ended. True if it has."""
@@ -165,9 +182,12 @@ class GrainStore(BaseStore):
 
     def close(self) -> None:
         """Stops the sweeper, and closes the store if it was opened by its path. Doing it again is nothing."""
-        self._sweeper.stop(None)
+        # At first, so that what is being swept is not told that the store is closed.
+        self._sweeper.stop(0)
         with self._lock:
             self._closed = True
+        self._sweeper.stop(None)
+        with self._opening, self._lock:
             items, self._items = self._items, None
             pools = [pool for pool in (self._callers, self._writers) if pool is not None]
             self._callers = self._writers = None
@@ -205,24 +225,41 @@ class GrainStore(BaseStore):
         await self.aclose()
 
     def _opened(self) -> Items:
+        items = self._there()
+        if items is not None:
+            return items
+        with self._opening:
+            items = self._there()
+            if items is not None:
+                return items
+            assert self._path is not None
+            items = self._items_of(open_store(self._path))
+            with self._lock:
+                if not self._closed:
+                    self._items = items
+                    return items
+            items.store.close()
+            raise _gone()
+
+    def _there(self) -> Items | None:
+        """The items, if the store is open by now."""
         with self._lock:
-            if self._items is None:
-                self._check_open()
-                assert self._path is not None
-                self._items = self._items_of(open_store(self._path))
-            return self._items
+            return self._checked()
+
+    def _checked(self) -> Items | None:
+        if self._closed:
+            raise _gone()
+        if self._items is not None:
+            self._items.check()
+        return self._items
 
     def _items_of(self, store: Store) -> Items:
         omit = bool(self.ttl_config and self.ttl_config.get("omit_expired"))
         return Items(store, omit_expired=omit)
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ValueError("this GrainStore is closed")
-
     def _pool(self) -> ThreadPoolExecutor:
         with self._lock:
-            self._check_open()
+            self._checked()
             if self._callers is None:
                 self._callers = ThreadPoolExecutor(_THREADS, "grainstore-langgraph")
             return self._callers
@@ -230,7 +267,7 @@ class GrainStore(BaseStore):
     def _writing_pool(self) -> ThreadPoolExecutor:
         """Threads for puts: others than those that wait for them."""
         with self._lock:
-            self._check_open()
+            self._checked()
             if self._writers is None:
                 self._writers = ThreadPoolExecutor(_THREADS, "grainstore-langgraph-put")
             return self._writers
@@ -271,12 +308,18 @@ class GrainStore(BaseStore):
     ) -> list[Result]:
         items = self._opened()
         asked = self._asked(plan, questions)
+        of = embedded(plan.texts, vectors)
+        puts = [
+            (place, write, self._index.vectors(write.embeds, of) if self._index else [])
+            for place, write in plan.writes.items()
+            if write.text is not None
+        ]
         results: list[Result] = []
         used: dict[str, Version] = {}
         for op in plan.ops:
             results.append(self._read(items, op, asked, used))
         items.renew(used.values())
-        self._write_all(items, plan, embedded(plan.texts, vectors))
+        self._write_all(items, puts, [place for place, write in plan.writes.items() if write.text is None])
         return results
 
     def _asked(self, plan: _Plan, questions: Sequence[Sequence[float]]) -> dict[str, Vector | None]:
@@ -300,23 +343,21 @@ class GrainStore(BaseStore):
             return list_namespaces(items, op)
         return None
 
-    def _write_all(self, items: Items, plan: _Plan, vectors: Mapping[str, Sequence[float]]) -> None:
-        puts = [(items.tick(), place, write) for place, write in plan.writes.items() if write.text is not None]
-        deletes = [place for place, write in plan.writes.items() if write.text is None]
-        entered = dict.fromkeys(place.namespace for _, place, _ in puts)
+    def _write_all(self, items: Items, puts: Sequence[_Put], deletes: list[Place]) -> None:
+        entered = dict.fromkeys(place.namespace for place, _, _ in puts)
+        timed = [(items.tick(), *put) for put in puts]
 
-        def put(at: int, place: Place, write: _Write) -> None:
+        def put(at: int, place: Place, write: _Write, vectors: list[Vector]) -> None:
             assert write.text is not None
-            of = self._index.vectors(write.embeds, vectors) if self._index else []
-            items.put(place, write.text, of, ttl=write.ttl, at=at)
+            items.put(place, write.text, vectors, ttl=write.ttl, at=at)
 
         for namespace in entered:
             items.enter(namespace)
         try:
-            self._each([functools.partial(put, *one) for one in puts])
+            self._each([functools.partial(put, *one) for one in timed])
             self._each([functools.partial(items.delete, place) for place in deletes])
-        except GrainstoreError:
-            deletes.extend(place for _, place, _ in puts)
+        except BaseException:
+            deletes = [*deletes, *(place for place, _, _ in puts)]
             raise
         finally:
             for namespace in entered:
@@ -333,6 +374,22 @@ class GrainStore(BaseStore):
             wait(futures)
             for future in futures:
                 future.result()
+
+
+_stores: weakref.WeakSet[GrainStore] = weakref.WeakSet()
+
+
+def _begin_all() -> None:
+    for store in list(_stores):
+        store._begin()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_all)
+
+
+def _gone() -> StoreIOError:
+    return StoreIOError("this GrainStore is closed", code="ERR_IO", hint="make another one")
 
 
 def _sync(store: Any) -> Store:

@@ -18,7 +18,7 @@ from typing import Any
 
 from .._adapters import decoded
 from ._store_names import Place, namespace_of, tag_of
-from ._store_values import Text
+from ._store_values import Part, Text
 
 ITEM = "langgraphitem"
 PART = "langgraphpart"
@@ -93,9 +93,10 @@ def item_grain(
     }
     if ttl is not None:
         context.update(ttl=ttl, ends=ends)
-    if text.words and not parts:
-        context["words"] = text.words
-    grain = _grain(place, ITEM, "" if parts else text.json, context)
+    only = None if parts else text.parts[0]
+    if only is not None and only.words:
+        context["words"] = only.words
+    grain = _grain(place, ITEM, "" if only is None else only.json, context)
     grain.update(created_at=created // 1000, system_valid_from=max(updated, created) // 1000)
     if parts:
         grain["content_refs"] = [
@@ -104,12 +105,12 @@ def item_grain(
     return grain
 
 
-def part_grain(place: Place, piece: str, *, number: int, index: int, at: int, words: str) -> dict[str, Any]:
+def part_grain(place: Place, part: Part, *, number: int, index: int, at: int) -> dict[str, Any]:
     """The grain of a part of the value of a version."""
     context: dict[str, Any] = {"number": number, "part": index}
-    if words:
-        context["words"] = words
-    return {**_grain(place, PART, piece, context), "created_at": at // 1000}
+    if part.words:
+        context["words"] = part.words
+    return {**_grain(place, PART, part.json, context), "created_at": at // 1000}
 
 
 def lease_grain(place: Place, *, of: int, ends: int, at: int) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from langgraph.store.base import (
 
 # The most numbers that a vector of Grainstore has.
 _MAX_DIMS = 4096
+# The largest number of 32 bits.
+_MAX_NUMBER = 3.4028234663852886e38
 
 Vector = dict[str, Any]
 
@@ -49,9 +51,11 @@ class Index:
     def vector(self, numbers: Sequence[float]) -> Vector | None:
         """A vector as the store takes it; None for one of zeros.
 
-        Raises ``ValueError`` where it is not as long as the configuration says.
+        Raises ``ValueError`` where it is not as long as the configuration says, or has what is no number of 32 bits.
         """
         values = [float(number) for number in numbers]
+        if not all(abs(value) <= _MAX_NUMBER for value in values):
+            raise ValueError("embed made a vector with NaN, infinity or a number that 32 bits have no room for")
         if self._dims is not None and len(values) != self._dims:
             raise ValueError(f"the index has vectors of {self._dims} numbers, and embed made one of {len(values)}")
         return {"model": self.model, "values": values} if any(values) else None

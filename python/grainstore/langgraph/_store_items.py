@@ -7,22 +7,23 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from .. import Found, Put, Store
 from .._errors import (
     AccessError,
+    CancelledError,
     ConflictError,
-    DimensionError,
     ErasedError,
+    InDoubtError,
+    IntegrityError,
     InvalidationDeniedError,
-    InvalidGrainError,
-    LimitError,
     NotFoundError,
     PolicyError,
     ReadOnlyError,
-    TooLargeError,
+    StoreIOError,
 )
 from ._store_grains import (
     ITEM,
@@ -41,7 +42,7 @@ from ._store_grains import (
     place_in,
     version_of,
 )
-from ._store_names import ROOT, Place, path_of, tag_of
+from ._store_names import ROOT, Place, namespace_of, path_of, tag_of
 from ._store_values import Text, value_of
 
 # Why grains are erased, as the audit log has it.
@@ -58,25 +59,32 @@ _PAGES = (10, 40, 160, 500)
 _UNFINISHED = 3_600_000_000
 # A lease is renewed where a hundredth of its time has gone by.
 _FINENESS = 100
-# Errors after which a version is not there for sure. Others leave that open: then its parts have to stay.
-_REFUSALS = (
-    AccessError,
-    DimensionError,
-    InvalidGrainError,
-    InvalidationDeniedError,
-    LimitError,
-    PolicyError,
-    TooLargeError,
-)
+# How often something is asked whose answer is lost with the process that had the store open.
+_ASKED = 3
+# Errors that leave open whether a version is there: its parts have to stay. After any other it is not.
+_OPEN = (CancelledError, InDoubtError, IntegrityError, MemoryError, StoreIOError, TimeoutError)
 
 _log = logging.getLogger("grainstore")
 
 Vectors = Sequence[Mapping[str, Any]]
+T = TypeVar("T")
 
 
 def now_us() -> int:
     """Microseconds since 1970."""
     return time.time_ns() // 1000
+
+
+@dataclass
+class _Beside:
+    """What is written of a version before it: the addresses of its parts and of its lease."""
+
+    parts: list[str] = field(default_factory=list)
+    lease: list[str] = field(default_factory=list)
+
+    def addresses(self) -> list[str]:
+        """All of it, the lease last: a sweep begins with it."""
+        return [*self.parts, *self.lease]
 
 
 class Items:
@@ -87,12 +95,20 @@ class Items:
         self._omit_expired = omit_expired
         self._lock = threading.Lock()
         self._last = 0
+        # When the marks of all namespaces were last looked at.
+        self._looked: int | None = None
 
     def tick(self) -> int:
         """A time that no item of this process was put at before."""
         with self._lock:
             self._last = max(now_us(), self._last + 1)
             return self._last
+
+    def check(self) -> None:
+        """Refuses what a fork of the process that opened the store, or a closed one, cannot do: ``StoreIOError``."""
+        # It is no part of the public face.
+        shared: Any = getattr(self.store, "_shared")  # noqa: B009
+        shared.check()
 
     # Reading
 
@@ -102,11 +118,17 @@ class Items:
         return None if version is None else self.read(version)
 
     def read(self, version: Version) -> tuple[Version, dict[str, Any]] | None:
-        """A version and its value; None where it is expired, or deleted meanwhile."""
+        """A version and its value; None where it is expired, deleted meanwhile, or no JSON that can be read."""
         if self.is_hidden(version):
             return None
         text = self._text(version)
-        return None if text is None else (version, value_of(text))
+        if text is None:
+            return None
+        value = value_of(text)
+        if value is None:
+            _log.warning("the value of %s cannot be read, and is passed over", version.place)
+            return None
+        return version, value
 
     def is_hidden(self, version: Version) -> bool:
         """True if it is expired, and what is expired is left out."""
@@ -226,49 +248,73 @@ class Items:
         old = self._old(place)
         number = new_number()
         ends = None if ttl is None else now_us() + ttl
-        parts, lease = self._put_beside(place, text, number, now, ends)
-        grain = item_grain(
-            place,
-            text,
-            number=number,
-            created=now if old is None else old.created,
-            updated=now if old is None else max(now, old.updated + 1),
-            ttl=ttl,
-            ends=ends,
-            vectors=len(vectors),
-            parts=parts,
-        )
+        beside = _Beside()
         try:
-            if old is None:
-                put = self.store.put(grain, same_fact="unique", vectors=vectors or None)
-            else:
-                put = self.store.supersede(old.address, grain, vectors=vectors or None)
-        except (ConflictError, ErasedError, NotFoundError):
-            self._tidy([*parts, *lease])
-            return False
-        except _REFUSALS:
-            self._tidy([*parts, *lease])
+            self._put_beside(beside, place, text, number, now, ends)
+            grain = item_grain(
+                place,
+                text,
+                number=number,
+                created=now if old is None else old.created,
+                updated=now if old is None else max(now, old.updated + 1),
+                ttl=ttl,
+                ends=ends,
+                vectors=len(vectors),
+                parts=beside.parts,
+            )
+            address = self._put_version(place, old, grain, vectors)
+        except _OPEN:
             raise
-        return self._settle(put.address, place, parts, lease, old, ttl)
+        except Exception:
+            self._tidy(beside.addresses())
+            raise
+        if address is None:
+            self._tidy(beside.addresses())
+            return False
+        return self._settle(address, place, beside, old, ttl)
 
-    def _settle(
-        self,
-        address: str,
-        place: Place,
-        parts: Sequence[str],
-        lease: Sequence[str],
-        old: Version | None,
-        ttl: int | None,
-    ) -> bool:
+    def _put_version(self, place: Place, old: Version | None, grain: Mapping[str, Any], vectors: Vectors) -> str | None:
+        """Writes the grain of a version: its address, or None where another writer was faster.
+
+        Where the answer is lost, it looks whether the grain is there, and asks again if not.
+        """
+        number = grain["context"]["number"]
+        doubt: InDoubtError | None = None
+        for _ in range(_ASKED):
+            try:
+                if old is None:
+                    return self.store.put(grain, same_fact="unique", vectors=vectors or None).address
+                return self.store.supersede(old.address, grain, vectors=vectors or None).address
+            except InDoubtError as error:
+                doubt = error
+            except (ConflictError, ErasedError, NotFoundError):
+                # What is in the way may be this version, which was put after it was looked for.
+                return None if doubt is None else self._address_of(place, number)
+            try:
+                there = self._address_of(place, number)
+            except TimeoutError:
+                break
+            if there is not None:
+                return there
+        assert doubt is not None
+        raise doubt
+
+    def _address_of(self, place: Place, number: int) -> str | None:
+        """The address of a version, be it current or not."""
+        grains = self._grains(place).items()
+        found = (one for one, grain in grains if grain["relation"] == ITEM and grain["context"]["number"] == number)
+        return next(found, None)
+
+    def _settle(self, address: str, place: Place, beside: _Beside, old: Version | None, ttl: int | None) -> bool:
         """Looks whether all of a version that was put is there: who deleted the item meanwhile has erased some."""
-        kept = [*parts, *(lease if ttl is not None else ())]
+        kept = [*beside.parts, *(beside.lease if ttl is not None else ())]
         if not all(map(self.store.exists, kept)):
-            self._tidy([address, *parts, *lease])
+            self._tidy([address, *beside.addresses()])
             return False
         if ttl is None:
-            self._tidy(lease)
+            self._tidy(beside.lease)
         if old is not None and old.ttl is not None:
-            self._tidy([one.address for one in self._leases(place) if one.of == old.number])
+            self._tidy_leases(place, {old.number})
         return True
 
     def _old(self, place: Place) -> Version | None:
@@ -284,26 +330,16 @@ class Items:
             return None
         return old
 
-    def _put_beside(
-        self, place: Place, text: Text, number: int, now: int, ends: int | None
-    ) -> tuple[list[str], list[str]]:
-        """Writes the parts and the lease of a version before it is there itself: their addresses."""
-        pieces = text.parts()
-        if len(pieces) == 1:
-            pieces = []
-        lease: list[str] = []
-        if ends is not None or pieces:
+    def _put_beside(self, beside: _Beside, place: Place, text: Text, number: int, now: int, ends: int | None) -> None:
+        """Writes the parts and the lease of a version before it is there itself."""
+        parts = text.parts if len(text.parts) > 1 else ()
+        if ends is not None or parts:
             ends = now + _UNFINISHED if ends is None else ends
-            lease.append(self.store.put(lease_grain(place, of=number, ends=ends, at=now)).address)
-        grains = [
-            part_grain(place, piece, number=number, index=index, at=now, words="" if index else text.words)
-            for index, piece in enumerate(pieces)
-        ]
-        parts: list[str] = []
+            beside.lease.append(self.store.put(lease_grain(place, of=number, ends=ends, at=now)).address)
+        grains = [part_grain(place, part, number=number, index=index, at=now) for index, part in enumerate(parts)]
         for begin in range(0, len(grains), _PARTS_A_BATCH):
             puts = self.store.put_many(grains[begin : begin + _PARTS_A_BATCH])
-            parts.extend(put.address for put in puts)
-        return parts, lease
+            beside.parts.extend(put.address for put in puts)
 
     # Erasing
 
@@ -319,6 +355,7 @@ class Items:
             self._check_erasable(grains)
             existed = existed or current is not None
             self._erase_all(sorted(grains, key=lambda one: _rank(one, grains[one], current)))
+            self._tidy_leases(place, _with_ttl(grains))
             later = self._current(place)
             if later is None or current is None or later.created != current.created:
                 break
@@ -333,11 +370,12 @@ class Items:
         if self._current(version.place) is not None:
             return False
         self._erase_all(self._remains(grains))
+        self._tidy_leases(version.place, _with_ttl(grains))
         return True
 
     def _remains(self, grains: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """Of the grains of an item that is erased, those of its versions: leases last, as a sweep begins with them."""
-        versions = {grain["context"]["number"] for grain in grains.values() if grain["relation"] == ITEM}
+        versions = _numbers(grains)
         of = {address: grain for address, grain in grains.items() if grain["context"]["number"] in versions}
         return sorted(of, key=lambda address: of[address]["relation"] == LEASE)
 
@@ -360,7 +398,7 @@ class Items:
 
     def _is_kept(self, address: str) -> bool:
         try:
-            return self.store.erase(address, _REASON, dry_run=True).get("refusal") is not None
+            return _again(lambda: self.store.erase(address, _REASON, dry_run=True)).get("refusal") is not None
         except (ErasedError, NotFoundError):
             return False
 
@@ -375,10 +413,16 @@ class Items:
 
     def _erase(self, address: str) -> bool:
         """Erases a grain. False if it was erased before."""
-        try:
-            self.store.erase(address, _REASON)
-        except (ErasedError, NotFoundError):
-            return False
+        for asked in range(_ASKED):
+            try:
+                self.store.erase(address, _REASON)
+            except InDoubtError:
+                if asked == _ASKED - 1:
+                    raise
+            except (ErasedError, NotFoundError):
+                return asked > 0
+            else:
+                break
         return True
 
     # Expiry
@@ -393,6 +437,11 @@ class Items:
         where = {"subject": place.subject, "relation": LEASE, "tags_all": [tag_of(place.path)]}
         return [lease_of(one.address, one.grain) for one in self.store.query(where)]
 
+    def _tidy_leases(self, place: Place, numbers: Collection[int]) -> None:
+        """Erases the leases of versions that are no more: a read may have written one meanwhile."""
+        if numbers:
+            self._tidy([lease.address for lease in self._leases(place) if lease.of in numbers])
+
     def _end(self, version: Version, leases: Iterable[Lease]) -> int:
         assert version.ends is not None
         return max([version.ends, *(lease.ends for lease in leases if lease.of == version.number)])
@@ -401,6 +450,7 @@ class Items:
         """Lets items that were read begin their time anew."""
         now = now_us()
         grains: list[dict[str, Any]] = []
+        renewed: list[Version] = []
         old: list[str] = []
         for version in versions:
             if version.ttl is None:
@@ -409,12 +459,19 @@ class Items:
             if now + version.ttl - self._end(version, leases) <= version.ttl // _FINENESS:
                 continue
             grains.append(lease_grain(version.place, of=version.number, ends=now + version.ttl, at=now))
+            renewed.append(version)
             old.extend(lease.address for lease in leases)
-        if grains:
-            # A store that is only read lets its items be read all the same.
-            with contextlib.suppress(ReadOnlyError):
-                self.store.put_many(grains)
-                self._tidy(old)
+        if not grains:
+            return
+        # A store that is only read, or whose owner ends, lets its items be read all the same.
+        with contextlib.suppress(ReadOnlyError, InDoubtError):
+            puts = self.store.put_many(grains)
+            self._tidy(old)
+            # Who erases a version, or puts one over it, looks for its leases after that: this comes before, or sees it.
+            for version, put in zip(renewed, puts, strict=True):
+                current = self._current(version.place)
+                if current is None or current.number != version.number:
+                    self._tidy([put.address])
 
     def sweep(self) -> int:
         """Erases what has expired, and what was never finished. Returns how many items it erased."""
@@ -427,6 +484,7 @@ class Items:
         swept = sum(self._sweep_item(place, leases) for place, leases in lapsed.items())
         for namespace in {place.namespace for place in lapsed}:
             self.leave(namespace)
+        self._leave_empty()
         return swept
 
     def _sweep_item(self, place: Place, lapsed: Sequence[Lease]) -> bool:
@@ -441,11 +499,14 @@ class Items:
                 return False
         if current is None:
             self._erase_all(self._remains(grains))
-        numbers = {grain["context"]["number"] for grain in grains.values() if grain["relation"] == ITEM}
-        unfinished = {lease.of for lease in lapsed} - numbers
+        unfinished = {lease.of for lease in lapsed} - _numbers(grains)
         parts = [address for address, grain in grains.items() if grain["relation"] == PART]
         self._tidy(part for part in parts if grains[part]["context"]["number"] in unfinished)
         self._tidy(lease.address for lease in lapsed)
+        # Whoever put the version meanwhile has seen its lease, or sees that it is gone and puts it again.
+        current = self._current(place) if unfinished else None
+        if current is not None and current.number in unfinished and current.ends is not None:
+            self.store.put(lease_grain(place, of=current.number, ends=current.ends, at=now_us()))
         return False
 
     # Namespaces
@@ -461,7 +522,7 @@ class Items:
                 elif mark["context"]["leaves"]:
                     self._change_mark(mark.address, path, mark["context"]["created"], leaves=False)
                 return
-            except (ConflictError, ErasedError):
+            except (ConflictError, ErasedError, InDoubtError):
                 continue
 
     def leave(self, namespace: Sequence[str]) -> None:
@@ -471,6 +532,9 @@ class Items:
         put, and marks the namespace again: no put that has returned leaves an item without a mark.
         """
         path = path_of(namespace)
+        _again(lambda: self._leave(path))
+
+    def _leave(self, path: str) -> None:
         if self._has_any(path):
             return
         mark = self.store.latest(MARK_SUBJECT, MARK, namespace=path)
@@ -485,6 +549,19 @@ class Items:
                 return
             self._tidy([address])
         self._erase_former_marks(path)
+
+    def _leave_empty(self) -> None:
+        """Takes the marks from namespaces without items, which a process that was killed has left.
+
+        That is done once an hour, since it reads the marks of all namespaces.
+        """
+        now = now_us()
+        if self._looked is not None and now < self._looked + _UNFINISHED:
+            return
+        marks = self.store.query({"namespace": ROOT, "relation": MARK}, include_superseded=True)
+        for path in {mark["namespace"] for mark in marks}:
+            self.leave(namespace_of(path))
+        self._looked = now
 
     def _change_mark(self, old: str, path: str, created: int, *, leaves: bool) -> Put:
         put = self.store.supersede(old, mark_grain(path, created=created, leaves=leaves))
@@ -505,6 +582,25 @@ class Items:
 def _exactly(path: str) -> dict[str, Any]:
     """The items of a namespace, without those of the namespaces below it."""
     return {"namespace": path, "relation": ITEM, "tags_all": [tag_of(path)]}
+
+
+def _numbers(grains: Mapping[str, Mapping[str, Any]]) -> set[int]:
+    """The numbers of the versions among grains."""
+    return {grain["context"]["number"] for grain in grains.values() if grain["relation"] == ITEM}
+
+
+def _with_ttl(grains: Mapping[str, Mapping[str, Any]]) -> set[int]:
+    """The numbers of the versions that have a time to live: others have no lease that is renewed."""
+    contexts = [grain["context"] for grain in grains.values() if grain["relation"] == ITEM]
+    return {context["number"] for context in contexts if "ttl" in context}
+
+
+def _again(call: Callable[[], T]) -> T:
+    """What a call answers that may be done twice: it is asked again where its answer is lost."""
+    for _ in range(_ASKED - 1):
+        with contextlib.suppress(InDoubtError):
+            return call()
+    return call()
 
 
 def _rank(address: str, grain: Mapping[str, Any], current: Version | None) -> int:

@@ -2,7 +2,8 @@
 
 A namespace ``("users", "alice")`` is the path ``langgraph:store:users:alice``. What has a meaning in a path, and what
 Grainstore would change or refuse (it keeps text in the normal form C), is percent-encoded, so that different names
-stay different and no label leaves its namespace.
+stay different and no label leaves its namespace. What is encoded is asked of the tables of Unicode 3.2, which every
+version of Python has: so a name is the same under all of them.
 """
 
 from __future__ import annotations

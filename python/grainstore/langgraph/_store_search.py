@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ from ._store_names import Place, namespace_of
 
 # Words of a question that are searched for: a search counts no more than the first 64 that differ.
 _WORDS = 512
+_NO_WORD = re.compile('["*~\ud800-\udfff]')
 
 Read = tuple[Version, dict[str, Any]]
 Ranked = tuple["float | None", Version, dict[str, Any]]
@@ -129,8 +131,11 @@ def _by_vector(
 
 
 def plain_words(query: str) -> str:
-    """The words of a question in natural language: signs that mean something in a search are none here."""
-    words = "".join(" " if sign in '"*~' else sign for sign in query).split()
+    """The words of a question in natural language: signs that mean something in a search are none here.
+
+    Half of a surrogate pair is no sign.
+    """
+    words = _NO_WORD.sub(" ", query).split()
     plain = (word.lstrip("+-") for word in words[:_WORDS])
     return " ".join(word for word in plain if word)
 

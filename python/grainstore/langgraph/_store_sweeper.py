@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 
 _log = logging.getLogger("grainstore")
+
+
+_sweepers: weakref.WeakSet[Sweeper] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    # Before the stores are closed: what is being swept then is left to the next process.
+    for sweeper in list(_sweepers):
+        sweeper.stop(0)
 
 
 class Sweeper:
@@ -18,14 +30,16 @@ class Sweeper:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
+        _sweepers.add(self)
 
     def start(self, seconds: float) -> Future[None]:
         """Starts the thread, unless it runs. The future ends with it; cancelling the future stops it."""
         future: Future[None] = Future()
         with self._lock:
-            if self._thread is None or not self._thread.is_alive():
+            former = self._thread
+            if former is None or not former.is_alive() or self._stop.is_set():
                 self._stop = threading.Event()
-                arguments = (seconds, self._stop)
+                arguments = (seconds, self._stop, former)
                 self._thread = threading.Thread(
                     target=self._run, args=arguments, name="grainstore-langgraph-sweep", daemon=True
                 )
@@ -45,11 +59,16 @@ class Sweeper:
         thread.join(timeout)
         return not thread.is_alive()
 
-    def _run(self, seconds: float, stop: threading.Event) -> None:
+    def _run(self, seconds: float, stop: threading.Event, former: threading.Thread | None) -> None:
+        if former is not None:
+            # It was stopped, and may be in the middle of a sweep.
+            former.join()
         while not stop.wait(seconds):
             try:
                 swept = self._sweep()
             except Exception:
+                if stop.is_set():
+                    return
                 # The next sweep may succeed: another process may have been in the way.
                 _log.exception("a sweep of expired items failed")
             else:

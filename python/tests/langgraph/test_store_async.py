@@ -12,7 +12,7 @@ import pytest
 from langgraph.store.base import GetOp, PutOp, SearchOp
 
 import grainstore
-from grainstore.langgraph import GrainStore, _store_items
+from grainstore.langgraph import GrainStore, _store, _store_items
 
 A = ("a",)
 
@@ -67,6 +67,61 @@ def test_a_blocking_embedder_does_not_hold_up_the_loop(tmp_path: Path) -> None:
             assert (await memory.asearch(A, query="x"))[0].score is not None
 
     asyncio.run(main())
+
+
+def test_the_loop_goes_on_while_the_store_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, went_on = threading.Event(), threading.Event()
+
+    def opened(path: Any) -> grainstore.Store:
+        begun.set()
+        assert went_on.wait(30), "the loop stands"
+        return grainstore.open(path)
+
+    monkeypatch.setattr(_store, "open_store", opened)
+
+    async def main() -> None:
+        memory = GrainStore(tmp_path / "store")
+        first = asyncio.ensure_future(memory.aput(A, "k", {}))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        second = asyncio.ensure_future(memory.aput(A, "j", {}))
+        await asyncio.sleep(0.01)
+        went_on.set()
+        await asyncio.gather(first, second)
+        assert len(await memory.asearch(A)) == 2
+        await memory.aclose()
+
+    asyncio.run(main())
+
+
+def test_a_store_that_is_closed_while_it_is_opened_stays_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores: list[grainstore.Store] = []
+
+    async def main() -> None:
+        memory, loop = GrainStore(tmp_path / "store"), asyncio.get_running_loop()
+        begun, closes = asyncio.Event(), threading.Event()
+
+        def opened(path: Any) -> grainstore.Store:
+            loop.call_soon_threadsafe(begun.set)
+            closes.wait(30)
+            stores.append(grainstore.open(path))
+            return stores[-1]
+
+        monkeypatch.setattr(_store, "open_store", opened)
+        put = asyncio.ensure_future(memory.aput(A, "k", {}))
+        await begun.wait()
+        closing = asyncio.ensure_future(memory.aclose())
+        while not memory._closed:
+            await asyncio.sleep(0.001)
+        closes.set()
+        with pytest.raises(grainstore.StoreIOError, match="closed"):
+            await put
+        await closing
+
+    asyncio.run(main())
+    assert [store.closed for store in stores] == [True]
 
 
 def test_many_calls_at_once(tmp_path: Path) -> None:
@@ -125,7 +180,7 @@ def test_an_async_store_that_is_given_stays_open(tmp_path: Path) -> None:
                 await memory.abatch([PutOp(A, "k", {"n": 1})])
                 results = await memory.abatch([GetOp(A, "k"), SearchOp(A)])
                 assert results[0] == results[1][0] or results[0].value == results[1][0].value  # type: ignore
-            with pytest.raises(ValueError, match="closed"):
+            with pytest.raises(grainstore.StoreIOError, match="closed"):
                 await memory.aget(A, "k")
             assert not store.closed
 

@@ -180,6 +180,19 @@ def test_too_few_vectors_are_refused(tmp_path: Path) -> None:
         store.put(("n",), "k", {})
 
 
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf, 1e300])
+def test_vectors_of_what_is_no_number_are_refused_and_nothing_is_left(tmp_path: Path, odd: float) -> None:
+    def broken(texts: Sequence[str]) -> list[list[float]]:
+        return [[1.0, odd if "odd" in text else 2.0] for text in texts]
+
+    with opened(tmp_path, embed=broken, dims=2, fields=["text"]) as store:
+        with pytest.raises(ValueError, match="NaN"):
+            store.batch([PutOp(("n",), "k", {"text": "odd", "long": "x" * 300_000}), PutOp(("m",), "j", {"text": "x"})])
+        with pytest.raises(ValueError, match="NaN"):
+            store.search(("n",), query="odd")
+        assert list(store._opened().store.query({}, include_superseded=True)) == []
+
+
 def test_an_embedder_that_fails_leaves_things_as_they_were(tmp_path: Path) -> None:
     def broken(texts: Sequence[str]) -> list[list[float]]:
         raise RuntimeError("no model")

@@ -19,7 +19,7 @@ from langgraph.store.base import (
 )
 
 import grainstore
-from grainstore.langgraph import GrainStore
+from grainstore.langgraph import GrainStore, _store, _store_values
 
 ALICE = ("users", "alice")
 
@@ -173,13 +173,51 @@ def test_values_that_contain_themselves_or_are_too_deep_are_refused(memory: Grai
             memory.put(("a",), "k", value)
 
 
+def nested(levels: int) -> dict[str, Any]:
+    value: Any = {} if levels % 2 else []
+    for _ in range(levels - 2):
+        value = [value] if isinstance(value, dict) else {"d": value}
+    return {"top": value, "l": [[]]}
+
+
 def test_a_value_may_be_nested_deeper_than_a_grain(memory: GrainStore) -> None:
-    value: dict[str, Any] = {}
-    for _ in range(200):
-        value = {"d": value, "l": [[]]}
-    memory.put(("a",), "k", value)
+    memory.put(("a",), "k", nested(200))
     item = memory.get(("a",), "k")
-    assert item is not None and item.value == value
+    assert item is not None and item.value == nested(200)
+    assert keys(memory.search(("a",), filter={"l": [[]]})) == ["k"]
+
+
+@pytest.mark.parametrize("levels", [201, 1400, 1490])
+def test_a_value_that_could_not_be_read_is_refused(memory: GrainStore, levels: int) -> None:
+    memory.put(("a",), "fine", {})
+    with pytest.raises(ValueError, match=r"nested .* deep"):
+        memory.put(("a",), "k", nested(levels))
+    assert keys(memory.search(("a",))) == ["fine"]
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000 + "]" * 100_000, '{"n": ', '{"n": ' + "9" * 5000 + "}"])
+def test_an_item_that_cannot_be_read_is_passed_over(
+    memory: GrainStore, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """It was put by another version of Python, or by hand."""
+    memory.put(("a",), "fine", {"n": 1})
+    with monkeypatch.context() as patch:
+        parts = (_store_values.Part(text[:100_000], ""), _store_values.Part(text[100_000:], ""))
+        patch.setattr(_store, "text_of", lambda value, of: _store_values.Text(parts))
+        memory.put(("a",), "k", {"n": 2})
+    assert memory.get(("a",), "k") is None
+    assert keys(memory.search(("a",))) == ["fine"]
+    assert keys(memory.search((), query="k fine")) == ["fine"]
+    memory.put(("a",), "k", {"n": 3})
+    assert keys(memory.search(("a",))) == ["fine", "k"]
+
+
+@pytest.mark.parametrize("query", ["\ud800", "tea \udfff", "\x00", "\ufeff", "\u0378 \U000e0001", "+", "-\ud83d\ude00"])
+def test_a_question_may_have_any_sign(memory: GrainStore, query: str) -> None:
+    memory.put(("a",), "k", {"text": "coffee"})
+    memory.put(("a",), "j", {"text": "tea"})
+    found = keys(memory.search(("a",), query=query))
+    assert found == (["j", "k"] if "tea" in query else ["k", "j"])
 
 
 def test_wrong_arguments_are_refused(memory: GrainStore, tmp_path: Path) -> None:
@@ -240,6 +278,57 @@ def test_a_long_value(memory: GrainStore) -> None:
     memory.delete(("a",), "long")
     assert memory.get(("a",), "long") is None
     assert keys(memory.search(("a",))) == ["short"]
+
+
+@pytest.mark.parametrize(("between", "lines"), [("\n", 100_000), ("\t", 1000), ('"', 1000), ("\\", 1000)])
+def test_a_long_text_of_lines_is_found_by_words_of_each_of_its_parts(
+    memory: GrainStore, monkeypatch: pytest.MonkeyPatch, between: str, lines: int
+) -> None:
+    if lines == 1000:
+        monkeypatch.setattr(_store_values, "PART_CHARACTERS", 1000)
+    value = {"text": between.join(f"secret{at}" for at in range(lines))}
+    memory.put(("a",), "other", {"text": "nothing of that"})
+    memory.put(("a",), "log", value)
+    item = memory.get(("a",), "log")
+    assert item is not None and item.value == value
+    for word in ("secret1", f"secret{lines // 2}", f"secret{lines - 1}"):
+        assert [found.score is not None for found in memory.search(("a",), query=word)] == [True, False]
+
+
+@pytest.mark.parametrize("sign", ["\U0001f600", "\u0301", "e\u0301\n", "\x00", "\ufeff", "\u0378"])
+def test_a_text_of_odd_signs_alone_fits(memory: GrainStore, sign: str) -> None:
+    value = {"text": "\n".join(f"{sign * 3}{at:05}" for at in range(20_000))}
+    memory.put(("a",), "k", value)
+    item = memory.get(("a",), "k")
+    assert item is not None and item.value == value
+
+
+def test_words_without_end_take_no_time(memory: GrainStore) -> None:
+    """Looking for words takes time by the length of a text, not by its square."""
+    for text in ("A" * 3_000_000 + " e\u0301\n", "\\" * 500_000, "\u0301" * 300_000):
+        memory.put(("a",), "k", {"text": text})
+        item = memory.get(("a",), "k")
+        assert item is not None and item.value == {"text": text}
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), grainstore.TooLargeError("no"), KeyError("no")])
+def test_a_put_whose_parts_are_refused_leaves_nothing(
+    memory: GrainStore, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    put_many, calls = grainstore.Store.put_many, [0]
+
+    def refusing(self: grainstore.Store, *args: Any, **kwargs: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == 2:
+            raise error
+        return put_many(self, *args, **kwargs)
+
+    monkeypatch.setattr(grainstore.Store, "put_many", refusing)
+    monkeypatch.setattr(_store_values, "PART_CHARACTERS", 1000)
+    with pytest.raises(type(error)):
+        memory.put(("a",), "k", {"text": "x" * 40_000})
+    assert list(memory._opened().store.query({}, include_superseded=True)) == []
+    assert memory.list_namespaces() == []
 
 
 def test_a_search_without_an_index_goes_by_words(memory: GrainStore) -> None:
@@ -344,9 +433,9 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
     memory.put(("a",), "k", {})
     memory.close()
     memory.close()
-    with pytest.raises(ValueError, match="closed"):
+    with pytest.raises(grainstore.StoreIOError, match="closed"):
         memory.get(("a",), "k")
-    with pytest.raises(ValueError, match="closed"), memory:
+    with pytest.raises(grainstore.StoreIOError, match="closed"), memory:
         pass
     with grainstore.open(tmp_path / "store") as store:
         given = GrainStore(store)

@@ -151,6 +151,26 @@ def test_a_kill_in_the_middle_of_a_delete(tmp_path: Path) -> None:
             assert left(memory) == set()
 
 
+@pytest.mark.parametrize(
+    "steps", ['memory.delete(("a",), "k")', 'memory.put(("b", "alice"), "k", {})', "memory.sweep_ttl()"]
+)
+def test_a_sweep_takes_the_marks_of_namespaces_without_items(tmp_path: Path, steps: str) -> None:
+    path = tmp_path / "store"
+    with GrainStore(path) as memory:
+        memory.put(("a",), "k", {"n": 1}, ttl=0 if "sweep" in steps else None)
+        memory.put(("kept",), "k", {})
+    killed = killed_at_each_step(path, steps)
+    assert len(killed) >= 2
+    for copy in killed:
+        with GrainStore(copy) as memory:
+            memory.sweep_ttl()
+            found = memory._opened().store.query({}, include_superseded=True)
+            namespaces = {grain["namespace"] for grain in found if grain["relation"] == "langgraphspace"}
+            items = {item.namespace for item in memory.search(())}
+            assert namespaces == {"langgraph:store:" + ":".join(labels) for labels in items}
+            assert ("kept",) in memory.list_namespaces()
+
+
 def test_a_kill_in_the_middle_of_a_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "store"
     with GrainStore(path) as memory:
@@ -213,3 +233,92 @@ def test_a_namespace_that_is_left_and_entered_at_once_is_listed_while_it_has_ite
         for name in "xyz":
             memory.delete(("shared",), name)
         assert left(memory) == set()
+
+
+# Calls of a GrainStore in a fork, each of which ends at once.
+FORKED = """
+    import asyncio, os, sys, time
+    from grainstore import StoreIOError
+    from grainstore.langgraph import GrainStore
+    from langgraph.store.base import PutOp
+
+    memory = GrainStore(sys.argv[1], ttl={})
+    puts = [PutOp(("a",), f"k{at}", {"at": at}) for at in range(3)]
+    deletes = [PutOp(("a",), f"k{at}", None) for at in range(3)]
+    memory.batch(puts)
+    asyncio.run(memory.aget(("a",), "k1"))
+    memory.start_ttl_sweeper(1)
+    # A thread that opens nothing, and one that holds the lock of opening.
+    unused = GrainStore(sys.argv[2])
+    unused._pool().submit(int).result()
+    unused._opening.acquire()
+
+    async def entered():
+        async with memory:
+            pass
+
+    calls = {
+        "get": lambda: memory.get(("a",), "k1"),
+        "aget": lambda: asyncio.run(memory.aget(("a",), "k1")),
+        "puts": lambda: memory.batch(puts),
+        "deletes": lambda: memory.batch(deletes),
+        "adeletes": lambda: asyncio.run(memory.abatch(deletes)),
+        "sweep": memory.sweep_ttl,
+        "asweep": lambda: asyncio.run(memory.asweep_ttl()),
+        "sweeper": memory.start_ttl_sweeper,
+        "async with": lambda: asyncio.run(entered()),
+        "close": memory.close,
+        "aclose": lambda: asyncio.run(memory.aclose()),
+        "stop": memory.stop_ttl_sweeper,
+        "unused": lambda: asyncio.run(unused.aput(("b",), "k", {})),
+    }
+    for name, call in calls.items():
+        process = os.fork()
+        if process == 0:
+            try:
+                call()
+                print(name, "returned", flush=True)
+            except StoreIOError as error:
+                print(name, "fork" if "fork" in str(error) else error, flush=True)
+            os._exit(0)
+        for _ in range(1000):
+            if os.waitpid(process, os.WNOHANG)[0]:
+                break
+            time.sleep(0.01)
+        else:
+            os.kill(process, 9)
+            os.waitpid(process, 0)
+            print(name, "hangs", flush=True)
+    assert memory.get(("a",), "k1").value == {"at": 1}
+    memory.close()
+"""
+
+
+def test_a_fork_is_refused_and_does_not_hang(tmp_path: Path) -> None:
+    told = ended(started(textwrap.dedent(FORKED), tmp_path / "store", tmp_path / "unused"))
+    ends = dict(line.rsplit(" ", 1) for line in told.splitlines())
+    assert ends.pop("close") == ends.pop("aclose") == ends.pop("stop") == ends.pop("unused") == "returned"
+    assert len(ends) == 9 and set(ends.values()) == {"fork"}
+
+
+def test_a_program_that_ends_amid_a_sweep_is_silent(tmp_path: Path) -> None:
+    code = """
+        import sys, threading
+        from grainstore.langgraph import GrainStore, _store_items
+        from langgraph.store.base import PutOp
+
+        memory = GrainStore(sys.argv[1], ttl={})
+        memory.batch([PutOp(("a",), f"k{at}", {}, ttl=0) for at in range(30)])
+        begun, erase = threading.Event(), _store_items.Items._erase
+
+        def erased(self, address):
+            begun.set()
+            return erase(self, address)
+
+        _store_items.Items._erase = erased
+        memory.start_ttl_sweeper(0.0001)
+        assert begun.wait(60)
+    """
+    process = started(textwrap.dedent(code), tmp_path / "store")
+    out, err = process.communicate(timeout=300)
+    assert (process.returncode, out, err) == (0, "", "")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.store.base import PutOp
+from langgraph.store.base import GetOp, PutOp
 
 import grainstore
-from grainstore.langgraph import GrainStore, _store_values
+from grainstore.langgraph import GrainStore, _store_items, _store_values
 
 N = ("n",)
 LONG = {"text": "x" * 2_500}
@@ -161,6 +163,76 @@ def test_a_reader_sees_a_version_whole_or_not_at_all(mine: GrainStore, other: Gr
     )
     mine.delete(N, "k")
     assert done and seen[1:] == [None, [], []]
+
+
+def test_an_item_whose_time_is_over_while_it_is_put_is_swept_later(
+    mine: GrainStore, other: GrainStore, before: Before, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_lease, goes_on = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        time.sleep(0.01)
+        has_lease.set()
+        assert goes_on.wait(30)
+
+    before("put", "langgraphitem", wait)
+    putting = threading.Thread(target=mine.put, args=(N, "k", {"n": 1}), kwargs={"ttl": 0})
+    putting.start()
+    assert has_lease.wait(30)
+    items = other._opened()
+    look = items._current
+
+    def looked(*args: Any) -> Any:
+        found = look(*args)
+        goes_on.set()
+        putting.join()
+        return found
+
+    monkeypatch.setattr(items, "_current", looked)
+    assert other.sweep_ttl() == 0
+    assert mine.get(N, "k", refresh_ttl=False) is not None
+    assert mine.sweep_ttl() == 1
+
+
+@pytest.mark.parametrize("action", ["delete", "put", "sweep"])
+def test_a_get_that_renews_an_item_that_goes_leaves_no_lease(
+    store: grainstore.Store, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    mine = GrainStore(store)
+    mine.put(N, "k", {"n": 1}, ttl=0.001 if action == "sweep" else 100)
+    clock = _store_items.now_us
+    monkeypatch.setattr(_store_items, "now_us", lambda: clock() + 3_600_000_000)
+    renew = _store_items.Items.renew
+
+    def late(self: _store_items.Items, versions: Any) -> None:
+        monkeypatch.setattr(_store_items.Items, "renew", renew)
+        found = list(versions)
+        {"delete": lambda: mine.delete(N, "k"), "put": lambda: mine.put(N, "k", {}), "sweep": mine.sweep_ttl}[action]()
+        renew(self, found)
+
+    monkeypatch.setattr(_store_items.Items, "renew", late)
+    assert mine.batch([GetOp(N, "k")])[0] is not None
+    assert current(store, "langgraphlease") == []
+
+
+@pytest.mark.parametrize("action", ["delete", "sweep"])
+def test_a_get_that_renews_an_item_while_it_is_erased_leaves_no_lease(
+    store: grainstore.Store,
+    mine: GrainStore,
+    other: GrainStore,
+    before: Before,
+    monkeypatch: pytest.MonkeyPatch,
+    action: str,
+) -> None:
+    mine.put(N, "k", {"n": 1}, ttl=0.001 if action == "sweep" else 100)
+    clock = _store_items.now_us
+    monkeypatch.setattr(_store_items, "now_us", lambda: clock() + 3_600_000_000)
+    done = before("erase", "langgraphitem", lambda: other.get(N, "k"))
+    if action == "sweep":
+        mine.sweep_ttl()
+    else:
+        mine.delete(N, "k")
+    assert done and list(store.query({}, include_superseded=True)) == []
 
 
 def test_a_batch_with_a_delete_of_the_last_item_and_a_put_keeps_its_namespace(mine: GrainStore) -> None:

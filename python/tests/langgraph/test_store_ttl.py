@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -256,6 +258,46 @@ def test_the_sweeper_sweeps_and_stops(tmp_path: Path) -> None:
         assert store._sweeper._thread is not None
         store._sweeper._thread.join(10)
         assert not store._sweeper._thread.is_alive()
+
+
+@pytest.mark.parametrize("stop", ["cancel", "stop"])
+def test_a_sweeper_that_is_stopping_is_followed_by_another(tmp_path: Path, stop: str) -> None:
+    with GrainStore(tmp_path / "store", ttl={}) as store:
+        sweep, begun, goes_on = store.sweep_ttl, threading.Event(), threading.Event()
+        sweeping: list[int] = []
+
+        def slow() -> int:
+            begun.set()
+            sweeping.append(len(sweeping))
+            assert goes_on.wait(30)
+            return sweep()
+
+        store._sweeper._sweep = slow
+        first = store.start_ttl_sweeper(0.0001)
+        assert begun.wait(30)
+        if stop == "cancel":
+            assert first.cancel()
+        else:
+            assert not store.stop_ttl_sweeper(0)
+        second = store.start_ttl_sweeper(0.0001)
+        # The second one waits for the first: they do not sweep side by side.
+        assert sweeping == [0]
+        goes_on.set()
+        store.put(A, "k", {}, ttl=0)
+        ends = time.monotonic() + 30
+        while store.get(A, "k", refresh_ttl=False) is not None and time.monotonic() < ends:
+            time.sleep(0.01)
+        assert not second.done() and store.get(A, "k") is None
+        assert store.stop_ttl_sweeper(30)
+        second.result(30)
+
+
+def test_no_sweeper_is_started_once_it_is_closed(tmp_path: Path) -> None:
+    store = GrainStore(tmp_path / "store", ttl={})
+    store.put(A, "k", {})
+    store.close()
+    with pytest.raises(grainstore.StoreIOError, match="closed"):
+        store.start_ttl_sweeper()
 
 
 def test_a_sweep_that_fails_does_not_end_the_sweeper(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,64 @@
+"""Names as they are stored: the same under every version of Python, and back again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import grainstore
+from grainstore._adapters import decoded, encoded
+
+#: Names and what they are stored as. Some signs came with Unicode 3.2 or before, some with 4, 6, 14, 15.1 and 16.
+NAMES = {
+    "": "%",
+    "plain name": "plain name",
+    "a:b%": "a%3Ab%25",
+    "caf\u00e9 \u6771\u4eac": "caf\u00e9 \u6771\u4eac",
+    "cafe\u0301": "cafe%CC%81",
+    "line\n\x7f\x85": "line%0A%7F%C2%85",
+    "\ufeffbom": "%EF%BB%BFbom",
+    "\ud800": "%ED%A0%80",
+    "\u2615 tea": "%E2%98%95 tea",
+    "mood\U0001f600": "mood%F0%9F%98%80",
+    "mood\U0001fae0 \u00e9": "mood%F0%9F%AB%A0 %C3%A9",
+    "\u1ac1": "%E1%AB%81",
+    "\U0002ebf0": "%F0%AE%AF%B0",
+    "\u1c89\U00011383": "%E1%B2%89%F0%91%8E%83",
+    "\u0378": "%CD%B8",
+    "\U00011099\U000110ba": "%F0%91%82%99%F0%91%82%BA",
+    "\U0002f868": "%F0%AF%A1%A8",
+}
+
+
+def test_names_are_stored_as_they_always_were() -> None:
+    assert {name: encoded(name) for name in NAMES} == NAMES
+    assert {decoded(stored): stored for stored in NAMES.values()} == NAMES
+
+
+def interpreters() -> list[str]:
+    """Versions of Python on this machine: by their names, and beside this one."""
+    versions = [f"3.{minor}" for minor in range(10, 16)]
+    beside = Path(sys.prefix).parent
+    found = [shutil.which(f"python{version}") for version in versions]
+    found += [str(path) for path in sorted(beside.glob("v3*/bin/python"))]
+    return [path for path in found if path is not None]
+
+
+@pytest.mark.parametrize("interpreter", interpreters())
+def test_other_versions_of_python_agree(interpreter: str) -> None:
+    if subprocess.run([interpreter, "-c", ""], capture_output=True, timeout=60).returncode != 0:
+        pytest.skip("it does not run")
+    package = Path(grainstore.__file__).parents[1]
+    code = f"""
+from grainstore._adapters import encoded
+names = {NAMES!r}
+assert {{name: encoded(name) for name in names}} == names, {{name: encoded(name) for name in names}}
+"""
+    environment = {**os.environ, "PYTHONPATH": str(package)}
+    done = subprocess.run([interpreter, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from .._errors import ErasedError
 from .._store import Store
-from ._saver_keys import owner
+from ._saver_keys import name_of, owner
 from ._saver_records import Head
 from ._saver_values import Packing
 
@@ -54,7 +54,7 @@ def _common(thread: str, basis: str | None, run_id: str | None) -> dict[str, Any
     if basis is not None:
         common["processing_basis"] = basis
     if run_id is not None:
-        common["run_id"] = run_id
+        common["run_id"] = name_of(run_id)
     return common
 
 

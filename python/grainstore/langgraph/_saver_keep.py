@@ -14,7 +14,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from .._errors import ErasedError, InDoubtError, LimitError, NotFoundError
 from .._store import Store
 from ._saver_commit import commit
-from ._saver_keys import STEPS, VALUES, Place, owner
+from ._saver_keys import STEPS, VALUES, Place, name_of, owner, thread_of
 from ._saver_log import Step, found, of_thread, records
 from ._saver_records import Channel, Head, Writes, channels_bytes, channels_of, newest_heads
 from ._saver_tuples import Reader, ancestors
@@ -64,8 +64,9 @@ def _threads_of(store: Store, runs: Iterable[str]) -> list[str]:
     owners: set[str] = set()
     for namespace in (STEPS, VALUES):
         for run in runs:
-            owners.update(one.grain["user_id"] for one in found(store, {"run_id": run, "namespace": namespace}))
-    return [one.removeprefix(owner("")) for one in sorted(owners)]
+            where = {"run_id": name_of(run), "namespace": namespace}
+            owners.update(one.grain["user_id"] for one in found(store, where))
+    return [thread_of(one) for one in sorted(owners)]
 
 
 def prune(store: Store, serde: SerializerProtocol, thread: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from .._errors import IntegrityError
 from .._store import Store
-from ._saver_keys import VALUES
+from ._saver_keys import VALUES, name_of, text_of
 
 T = TypeVar("T")
 
@@ -71,16 +71,16 @@ class Kept:
     def plain(self) -> dict[str, Any]:
         """It as a grain has it. The sheets have their addresses by now."""
         if self.data is not None:
-            return {"type": self.tag, "data": base64.b64encode(self.data).decode("ascii")}
-        return {"type": self.tag, "parts": [[sheet.address, at, sheet.size] for sheet, at in self.parts]}
+            return {"type": name_of(self.tag), "data": base64.b64encode(self.data).decode("ascii")}
+        return {"type": name_of(self.tag), "parts": [[sheet.address, at, sheet.size] for sheet, at in self.parts]}
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Kept:
         """It, from a grain."""
         if "data" in plain:
-            return cls(plain["type"], base64.b64decode(plain["data"]))
+            return cls(text_of(plain["type"]), base64.b64decode(plain["data"]))
         parts = [(Sheet(address, size), at) for address, at, size in plain["parts"]]
-        return cls(plain["type"], None, parts)
+        return cls(text_of(plain["type"]), None, parts)
 
     def sheets(self) -> Iterator[Sheet]:
         """The sheets that its bytes are in."""

@@ -20,7 +20,9 @@ import grainstore
 from grainstore.langgraph import GrainSaver
 from grainstore.langgraph._saver_keys import STEPS, order
 
-ODD = ["a/b", "a%2Fb", "..", "ä☕", "a:b", "langgraph-checkpoints:steps", " ", "\x00", "x" * 3000, "*", "'\"\\"]
+ODD = ["a/b", "a%2Fb", "..", "ä☕", "a:b", "langgraph-checkpoints:steps", " ", "\x00", "x" * 3000, "*", "'\"\\", "%"]
+# Signs that a store keeps in another form, or refuses.
+FORMS = ["caf\u00e9", "cafe\u0301", "\ufeffcafe", "\u212b", "\u00c5", "A\u030a", "\u0378", "\u2028"]
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def put(saver: GrainSaver, made: Any, parent: Any = None, new: Any = None, **met
     return saver.put(where, made, metadata, made["channel_versions"] if new is None else new)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", [*ODD, *FORMS])
 def test_any_text_names_a_thread_a_namespace_and_a_channel(saver: GrainSaver, name: str) -> None:
     made = checkpoint(**{name: name})
     stored = saver.put(config(name, name), made, {"source": "input"}, made["channel_versions"])
@@ -49,6 +51,33 @@ def test_any_text_names_a_thread_a_namespace_and_a_channel(saver: GrainSaver, na
             assert saver.get_tuple(config(name, other)) is None
     saver.delete_thread(name)
     assert saver.get_tuple(config(name, name)) is None
+
+
+def test_names_that_differ_in_their_form_alone_are_others(saver: GrainSaver) -> None:
+    places = [(thread, ns) for thread in FORMS for ns in FORMS[:3]]
+    values = dict(zip(FORMS, range(len(FORMS)), strict=True))
+    for thread, ns in places:
+        for id in FORMS[:3]:
+            made, metadata = checkpoint(id, **values), {"source": thread, "run_id": thread}
+            stored = saver.put(config(thread, ns), made, metadata, made["channel_versions"])  # type: ignore[arg-type]
+        for name in FORMS:
+            saver.put_writes(stored, [(name, name), (ERROR, name)], name, name)
+    for thread, ns in places:
+        assert ids(saver.list(config(thread, ns))) == sorted(FORMS[:3], reverse=True)
+        for id in FORMS[:3]:
+            found = saver.get_tuple(config(thread, ns, id))
+            assert found is not None and found.config == config(thread, ns, id)
+            assert found.metadata["source"] == thread  # type: ignore[typeddict-item]
+            assert found.checkpoint["channel_values"] == values
+        found = saver.get_tuple(config(thread, ns, FORMS[2]))
+        assert found is not None and found.pending_writes is not None
+        assert [one[0] for one in found.pending_writes] == [name for name in sorted(FORMS) for _ in range(2)]
+        assert {one[1] for one in found.pending_writes} == {ERROR, *FORMS}
+    saver.delete_for_runs(FORMS[:1])
+    saver.delete_thread(FORMS[2])
+    saver.prune(FORMS[3:4])
+    left = [one.config["configurable"]["thread_id"] for one in saver.list(None)]
+    assert [left.count(thread) for thread in FORMS] == [0, 9, 0, 3, 9, 9, 9, 9]
 
 
 def test_threads_and_namespaces_do_not_run_into_each_other(saver: GrainSaver) -> None:

@@ -5,46 +5,32 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from .._errors import ErasedError, InDoubtError, LimitError, NotFoundError
+from .._errors import ErasedError, LimitError, NotFoundError
 from .._store import Store
-from ._saver_commit import commit
+from ._saver_commit import commit, without_doubt
 from ._saver_keys import STEPS, VALUES, Place, name_of, owner, thread_of
 from ._saver_log import Step, found, of_thread, records
 from ._saver_records import Channel, Head, Writes, channels_bytes, channels_of, newest_heads
 from ._saver_tuples import Reader, ancestors
-from ._saver_values import Gone, Kept, Library, Packing, Sheet, grains_of, is_early, loads, settled, sheets_of
+from ._saver_values import Gone, Kept, Library, Packing, Sheet, early, early_at, grains_of, loads, settled, sheets_of
 
-T = TypeVar("T")
-
-# How often an erasure is asked for whose answer was lost.
-_ATTEMPTS = 5
 # Values that no checkpoint names are left alone so long, in milliseconds: they may be those of one to come.
 _PATIENCE_MS = 3_600_000
 # Checkpoints and writes that a copy stores at a time.
 _COPIED_AT_ONCE = 100
 
 
-def _without_doubt(call: Callable[[], T]) -> T:
-    """Calls what may be called twice, again where its answer was lost with the process that had the store open."""
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return call()
-        except InDoubtError:
-            continue
-    return call()
-
-
 def delete(store: Store, thread: str) -> None:
     """Erases all that there is of a thread, in one commit."""
     where = of_thread(thread)
     if store.page(where, limit=1, include_superseded=True).results:
-        _without_doubt(lambda: store.erase_user(owner(thread), "the thread was deleted"))
+        without_doubt(lambda: store.erase_user(owner(thread), "the thread was deleted"))
 
 
 def delete_runs(store: Store, run_ids: Iterable[str]) -> None:
@@ -164,7 +150,8 @@ def _is_left_over(grain: Mapping[str, Any]) -> bool:
     """True for values without a checkpoint, unless they may be those of one to come."""
     if grain.get("namespace") != VALUES:
         return False
-    return not is_early(grain) or grain["created_at"] < time.time_ns() // 1_000_000 - _PATIENCE_MS
+    at = early_at(grain)
+    return at is None or at < time.time_ns() // 1_000_000 - _PATIENCE_MS
 
 
 def _values_of(library: Library, record: Head | Writes) -> set[str]:
@@ -205,7 +192,7 @@ def _copied(grain: Mapping[str, Any]) -> dict[str, Any]:
     """Values as those of another thread, which are stored before what names them."""
     first, *others = grain["content_refs"]
     run = {"run_id": grain["run_id"]} if "run_id" in grain else {}
-    return {"namespace": VALUES, "content_refs": [{**first, "metadata": {"early": True}}, *others], **run}
+    return {"namespace": VALUES, "content_refs": [{**first, "metadata": early()}, *others], **run}
 
 
 def _as_they_are(fields: Sequence[Mapping[str, Any]], _: Packing) -> Sequence[Mapping[str, Any]]:
@@ -269,4 +256,4 @@ def _records(store: Store, thread: str) -> Iterator[Head | Writes]:
 
 def _erase(store: Store, address: str) -> None:
     with contextlib.suppress(ErasedError, NotFoundError):
-        _without_doubt(lambda: store.erase(address, "the checkpoint was deleted"))
+        without_doubt(lambda: store.erase(address, "the checkpoint was deleted"))

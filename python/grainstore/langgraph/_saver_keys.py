@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import uuid
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ from urllib.parse import quote, unquote
 STEPS = "langgraph-checkpoints:steps"
 VALUES = "langgraph-checkpoints:values"
 
+# The latest time that a grain can be created at, in milliseconds.
+_LATEST = 2**32 * 1000 - 1
 #: Ids that are no time (not UUIDs of version 6) lie from here on, behind all times that a UUID of today can have.
 NAMED = 1 << 52
 
@@ -96,6 +99,18 @@ def id_of(config: Mapping[str, Any]) -> str | None:
     """The checkpoint id of a config; None where it names none."""
     found = (config.get("configurable") or {}).get("checkpoint_id")
     return text(found, "checkpoint_id") if found else None
+
+
+def moment(checkpoint_id: str) -> int | None:
+    """The time in an id, in milliseconds since 1970, that a grain may have; None where it has none."""
+    at = order(checkpoint_id)
+    return at if at <= _LATEST else None
+
+
+def task_run(place: Place, checkpoint_id: str, task: str) -> str:
+    """The ``run_id`` of the writes of a task, by which they are found."""
+    names = "\n".join(map(name_of, [*place, checkpoint_id, task]))
+    return f"langgraph-task:{hashlib.sha256(names.encode()).hexdigest()[:32]}"
 
 
 def order(checkpoint_id: str) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from .._answers import Found
 from .._errors import KeyRequiredError
 from .._store import Store
-from ._saver_keys import NAMED, STEPS, Place, order, owner
+from ._saver_keys import NAMED, STEPS, Place, order, owner, task_run
 from ._saver_records import Head, Write, Writes, newest_heads, parsed, pending
 
 # Grains of the first page of a query, which is enough for a checkpoint with few writes, and of later ones.
@@ -101,12 +101,28 @@ def newest(store: Store, place: Place) -> Step | None:
 
 def step_of(store: Store, place: Place, checkpoint_id: str) -> Step | None:
     """A checkpoint by its id."""
-    at = order(checkpoint_id)
-    where = {**of_place(place), "time_from": at, "time_to": at}
-    for step in together(list(records(store, where))):
+    for step in together(list(records(store, _moment_of(place, checkpoint_id)))):
         if step.head.id == checkpoint_id:
             return step
     return None
+
+
+def last_stored(store: Store, place: Place, checkpoint_id: str) -> int:
+    """The last stamp of a checkpoint that is there, which may have been stored several times; 0 for none."""
+    all_records = records(store, _moment_of(place, checkpoint_id))
+    return max((one.at for one in all_records if isinstance(one, Head) and one.id == checkpoint_id), default=0)
+
+
+def last_written(store: Store, place: Place, checkpoint_id: str, task: str) -> int:
+    """The last stamp of the writes of a task that are there, 0 for none."""
+    where = {**_moment_of(place, checkpoint_id), "run_id": task_run(place, checkpoint_id, task)}
+    return max((one.at for one in records(store, where)), default=0)
+
+
+def _moment_of(place: Place, checkpoint_id: str) -> dict[str, Any]:
+    """The condition for the grains of a checkpoint, and of those whose ids begin alike."""
+    at = order(checkpoint_id)
+    return {**of_place(place), "time_from": at, "time_to": at}
 
 
 def descending(store: Store, where: Mapping[str, Any], before: str | None) -> Iterator[Step]:

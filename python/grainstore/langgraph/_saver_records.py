@@ -16,7 +16,7 @@ from typing import Any
 
 from .._answers import Found
 from .._errors import StoreVersionError
-from ._saver_keys import STEPS, Place, name_of, order, text_of
+from ._saver_keys import STEPS, Place, name_of, order, task_run, text_of
 from ._saver_values import Kept
 
 _URI = "langgraph:"
@@ -27,16 +27,16 @@ _WRITES_BYTES = 256 * 1024
 
 
 class Clock:
-    """Stamps, in microseconds since 1970, of which no two of a process are the same."""
+    """Stamps, in microseconds since 1970, by which records are ordered. No two of a process are the same."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._last = 0
 
-    def stamp(self) -> int:
-        """A stamp later than all before it."""
+    def stamp(self, after: int) -> int:
+        """A stamp later than all before it, and than ``after``, wherever the clock of the system stands."""
         with self._lock:
-            self._last = max(self._last + 1, time.time_ns() // 1000)
+            self._last = max(self._last + 1, after + 1, time.time_ns() // 1000)
             return self._last
 
 
@@ -69,7 +69,8 @@ class Head:
             "metadata": self.metadata.plain(),
             "channels": self.channels.plain(),
         }
-        return _step(self.place, self.id, metadata)
+        run = {} if self.run_id is None else {"run_id": name_of(self.run_id)}
+        return {**_step(self.place, self.id, metadata), **run}
 
     def kept(self) -> list[Kept]:
         """What it is made of, beside the values of channels."""
@@ -106,7 +107,7 @@ class Writes:
                 "path": name_of(self.path),
                 "writes": writes,
             }
-            yield _step(self.place, self.id, metadata)
+            yield {**_step(self.place, self.id, metadata), "run_id": task_run(self.place, self.id, self.task)}
 
 
 def _portions(writes: Sequence[Write]) -> Iterator[list[list[Any]]]:

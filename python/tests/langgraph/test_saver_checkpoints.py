@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from saver_kit import checkpoint, config, ids
 
 import grainstore
 from grainstore.langgraph import GrainSaver
-from grainstore.langgraph._saver_keys import STEPS, order
+from grainstore.langgraph._saver_keys import STEPS, Place, order, task_run
 
 ODD = ["a/b", "a%2Fb", "..", "ä☕", "a:b", "langgraph-checkpoints:steps", " ", "\x00", "x" * 3000, "*", "'\"\\", "%"]
 # Signs that a store keeps in another form, or refuses.
@@ -193,6 +194,36 @@ def test_a_write_stays_and_a_special_one_is_replaced(saver: GrainSaver) -> None:
         ("task", "b", 2),
         ("task", "d", 4),
     ]
+
+
+def test_the_last_of_several_counts_after_the_clock_was_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, id = time.time_ns, str(uuid6())
+    with grainstore.open(tmp_path) as store:
+        for turn in range(4):
+            # Each time another process, whose clock is behind that of the one before.
+            monkeypatch.setattr(time, "time_ns", lambda back=turn * 60_000_000_000: now() - back)
+            saver = GrainSaver(store)
+            stored = put(saver, checkpoint(id, a=turn), step=turn)
+            for task in ("s", "t", "u"):
+                saver.put_writes(stored, [("a", turn), (RESUME, turn)], task)
+        found = GrainSaver(store).get_tuple(config())
+        assert found is not None and found.metadata["step"] == 3
+        assert found.checkpoint["channel_values"] == {"a": 3}
+        assert found.pending_writes == [one for task in "stu" for one in ((task, RESUME, 3), (task, "a", 0))]
+
+
+def test_a_task_finds_its_writes_among_many(tmp_path: Path) -> None:
+    with grainstore.open(tmp_path) as store:
+        saver, id = GrainSaver(store), str(uuid6())
+        for task in range(100):
+            saver.put_writes(config(checkpoint_id=id), [("a", task)], f"task {task}")
+        where: dict[str, Any] = {"user_id": "langgraph-thread:thread", "session_id": "thread/", "namespace": STEPS}
+        where["run_id"] = task_run(Place("thread", ""), id, "task 7")
+        where |= {"time_from": order(id), "time_to": order(id)}
+        page = store.page(where, sort="newest", limit=4, explain=True)
+        assert page.plan is not None and page.plan["scanned"] == len(page.results) == 1
 
 
 def test_a_checkpoint_that_is_stored_again_is_replaced(saver: GrainSaver) -> None:
@@ -410,4 +441,7 @@ def test_a_long_thread_is_read_by_its_lists(tmp_path: Path) -> None:
                 assert calls == ["query", "get_batch"]
             calls.clear()
             put(saver, checkpoint(a=1, b=2), stored[-1], {"b": "1"})
-            assert calls == ["encode", "put_batch"]
+            assert calls == ["query", "encode", "put_batch"]
+            calls.clear()
+            saver.put_writes(stored[-1], [("a", 1)], "task")
+            assert calls == ["query", "put_batch"]

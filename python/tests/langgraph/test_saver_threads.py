@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.base.id import uuid6
 from saver_kit import checkpoint, config, ids
 
 import grainstore
 from grainstore.langgraph import GrainSaver
 from grainstore.langgraph import _saver_keep as keep
+from grainstore.langgraph import _saver_memory as memory
 
 
 @pytest.fixture
@@ -81,19 +83,82 @@ def test_deleting_what_is_not_there_leaves_no_trace(store: grainstore.Store, sav
     assert store.audit()["head"] == before and grains(store) == 0
 
 
-def test_a_run_cannot_bring_a_deleted_thread_back(store: grainstore.Store, saver: GrainSaver) -> None:
-    mine = run(saver, config())
-    GrainSaver(store).delete_thread("thread")
-    with pytest.raises(grainstore.ErasedError, match="which this goes on from, was deleted"):
-        saver.put(mine[-1], checkpoint(a="old", b="old"), {}, {})
-    with pytest.raises(grainstore.ErasedError, match="was deleted"):
-        saver.put_writes(mine[-1], [("b", 1)], "task")
-    assert grains(store) == 0
-    # A run that asks first sees that it is gone, and begins anew.
-    assert saver.get_tuple(mine[-1]) is None
-    saver.put(mine[-1], checkpoint(a="new"), {}, {"a": "1"})
+@pytest.mark.parametrize("key", [None, b"k" * 32])
+@pytest.mark.parametrize("knows", ["it", "that it was there", "nothing"])
+def test_a_run_cannot_bring_a_deleted_thread_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, knows: str, key: bytes | None
+) -> None:
+    monkeypatch.setattr(memory, "_HEADS", 128 if knows == "it" else 1)
+    with grainstore.open(tmp_path / "encrypted", key=key) as store:
+        saver = GrainSaver(store)
+        mine = run(saver, config())
+        GrainSaver(store).delete_thread("thread")
+        run(saver, config("other"), steps=1)
+        saver = GrainSaver(store) if knows == "nothing" else saver
+        for again in range(2):
+            with pytest.raises(grainstore.ErasedError, match="which this goes on from, was deleted"):
+                saver.put(mine[-1], checkpoint(a="old", b="old" * again * 700_000), {}, {})
+            with pytest.raises(grainstore.ErasedError, match="was deleted"):
+                saver.put_writes(mine[-1], [("b", "old" * again * 700_000)], "task")
+            # A subgraph that the run enters.
+            with pytest.raises(grainstore.ErasedError, match="was deleted"):
+                saver.put(config(ns="child:1"), checkpoint(a=1), {"parents": {"": ids(mine)[-1]}}, {"a": "1"})
+            assert saver.get_tuple(mine[-1]) is None
+        assert store.subject_report("langgraph-thread:thread")["addresses"] == []
+        # Without the checkpoint, the thread begins anew.
+        goes_on = run(saver, config(), steps=2)[-1]
+        saver.put(config(ns="child:1"), checkpoint(a=1), {"parents": {"": ids([goes_on])[0]}}, {"a": "1"})
+        assert len(ids(saver.list(config(ns=None)))) == 3
+
+
+def test_a_checkpoint_whose_id_is_no_time_does_not_come_back_either(
+    saver: GrainSaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "_HEADS", 1)
+    one = saver.put(config(), checkpoint("1", a=1), {}, {"a": "1"})
+    run(saver, config("other"))
+    saver.delete_thread("thread")
+    with pytest.raises(grainstore.ErasedError, match="checkpoint '1' of thread 'thread'"):
+        saver.put(one, checkpoint("2", a=2), {}, {"a": "2"})
+    again = saver.put(config(), checkpoint("1", a=3), {}, {"a": "1"})
+    assert again == one
+    saver.put(one, checkpoint("2", versions={"a": "1"}, a=3), {}, {})
+    assert ids(saver.list(config())) == ["2", "1"]
+
+
+def test_a_checkpoint_that_nobody_had_is_taken_as_a_beginning(saver: GrainSaver) -> None:
+    unknown = config(checkpoint_id=str(uuid6()))
+    saver.put_writes(unknown, [("a", 1)], "task")
+    saver.put(unknown, checkpoint(a="x" * 1_500_000), {"parents": {"": 3, "child:1": None}}, {})
+    assert len(ids(saver.list(config()))) == 1
+    # Its values are dated as that one, and are left alone all the same.
+    saver.prune(["thread"])
     found = saver.get_tuple(config())
-    assert found is not None and found.checkpoint["channel_values"] == {"a": "new"}
+    assert found is not None and found.checkpoint["channel_values"] == {"a": "x" * 1_500_000}
+
+
+def test_a_thread_begins_anew_after_the_clock_was_set_back(
+    store: grainstore.Store, saver: GrainSaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = run(saver, config())
+    for thread in ("before", "thread", "behind"):
+        run(saver, config(thread), steps=1)
+        saver.delete_thread(thread)
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() - 60_000_000_000)
+    late = GrainSaver(store)
+    with pytest.raises(grainstore.ErasedError, match="was deleted"):
+        late.put(old[-1], checkpoint(a=1), {}, {})
+    mine = run(late, config(), steps=3)
+    child = run(late, config(ns="child:1"), steps=1)
+    assert ids(late.list(config())) == sorted(ids(mine), reverse=True) and ids(late.list(config(ns="child:1"))) == ids(
+        child
+    )
+    assert store.verify(full=True)["ok"]
+    late.delete_thread("thread")
+    with pytest.raises(grainstore.ErasedError, match="was deleted"):
+        late.put(mine[-1], checkpoint(a=1), {}, {})
+    assert grains(store) == 0
 
 
 def test_threads_are_deleted_while_others_write_to_them(store: grainstore.Store, saver: GrainSaver) -> None:
@@ -148,6 +213,13 @@ def test_pruning_keeps_the_newest_with_its_values_and_writes(store: grainstore.S
     assert store.verify(full=True)["ok"]
 
 
+def test_a_copy_belongs_to_the_same_runs(store: grainstore.Store, saver: GrainSaver) -> None:
+    run(saver, config(), run_id="one")
+    saver.copy_thread("thread", "copy")
+    saver.delete_for_runs(["one"])
+    assert grains(store) == 0
+
+
 def test_runs_are_deleted_and_what_others_need_stays(store: grainstore.Store, saver: GrainSaver) -> None:
     first = run(saver, config(), steps=2, run_id="one")
     second = run(saver, first[-1], steps=2, run_id="two")
@@ -192,13 +264,13 @@ def test_an_interrupted_call_is_finished_by_the_next(
     assert grains(store) == 3
 
 
-@pytest.mark.parametrize("early", [True, False])
+@pytest.mark.parametrize("early", [{"early": time.time_ns() // 1_000_000}, {}])
 def test_values_without_a_checkpoint_are_pruned_but_those_of_one_to_come(
-    store: grainstore.Store, saver: GrainSaver, monkeypatch: pytest.MonkeyPatch, early: bool
+    store: grainstore.Store, saver: GrainSaver, monkeypatch: pytest.MonkeyPatch, early: dict[str, int]
 ) -> None:
     run(saver, config(), steps=1)
     before = grains(store)
-    reference = {"uri": "data:application/octet-stream;base64,AAAA", "modality": "binary", "metadata": {"early": early}}
+    reference = {"uri": "data:application/octet-stream;base64,AAAA", "modality": "binary", "metadata": early}
     store.put(
         {
             "type": "state",
@@ -209,7 +281,7 @@ def test_values_without_a_checkpoint_are_pruned_but_those_of_one_to_come(
         }
     )
     saver.prune(["thread"])
-    assert grains(store) == before + early
+    assert grains(store) == before + len(early)
     monkeypatch.setattr(keep, "_PATIENCE_MS", -1)
     saver.prune(["thread"])
     assert grains(store) == before and saver.get_tuple(config()) is not None

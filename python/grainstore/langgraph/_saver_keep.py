@@ -6,6 +6,7 @@ import contextlib
 import functools
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -18,10 +19,25 @@ from ._saver_keys import STEPS, VALUES, Place, name_of, owner, thread_of
 from ._saver_log import Step, found, of_thread, records
 from ._saver_records import Channel, Head, Writes, channels_bytes, channels_of, newest_heads
 from ._saver_tuples import Reader, ancestors
-from ._saver_values import Gone, Kept, Library, Packing, Sheet, early, early_at, grains_of, loads, settled, sheets_of
+from ._saver_values import (
+    SHEET_BYTES,
+    Gone,
+    Kept,
+    Library,
+    Packing,
+    Sheet,
+    early,
+    early_at,
+    grains_of,
+    loads,
+    settled,
+    sheets_of,
+)
 
 # Values that no checkpoint names are left alone so long, in milliseconds: they may be those of one to come.
 _PATIENCE_MS = 3_600_000
+# Grains that are erased at a time: each is a commit of its own, but the way to it and back is gone side by side.
+_ERASED_AT_ONCE = 8
 # Checkpoints and writes that a copy stores at a time.
 _COPIED_AT_ONCE = 100
 
@@ -108,8 +124,8 @@ def trim(store: Store, thread: str, dropped: set[tuple[Place, str]], older: set[
     heads = [one for one in everything if isinstance(one, Head) and (one.place, one.id) in dropped]
     doomed: list[Head | Writes] = [*writes, *heads]
     let_go = {address for record in doomed for address in _values_of(library, record)}
-    for record in doomed:
-        _erase(store, record.address)
+    for some in (writes, heads):
+        _erase_all(store, [record.address for record in some])
     _erase_values(store, thread, let_go)
 
 
@@ -123,18 +139,15 @@ def _erase_values(store: Store, thread: str, let_go: set[str]) -> None:
         for record in _records(store, thread):
             named.add(record.address)
             named.update(_values_of(Library(store), record))
-    of_runs = []
-    for address in candidates:
-        (grain,) = [None] if address in named else grains_of(store, [address])
-        if grain is None or not (address in let_go or _is_left_over(grain)):
-            continue
-        if "run_id" in grain:
-            of_runs.append(address)
-        else:
-            _erase(store, address)
+    of_runs: list[str] = []
+    others: list[str] = []
+    for some in loads({address: SHEET_BYTES for address in candidates if address not in named}):
+        for address, grain in zip(some, grains_of(store, some), strict=True):
+            if grain is not None and (address in let_go or _is_left_over(grain)):
+                (of_runs if "run_id" in grain else others).append(address)
     # Those by which the next call finds this thread, if this one is interrupted, go last.
-    for address in of_runs:
-        _erase(store, address)
+    for some in (others, of_runs):
+        _erase_all(store, some)
 
 
 def _addresses(store: Store, thread: str, let_go: set[str]) -> list[str]:
@@ -252,6 +265,14 @@ class _Moved:
 
 def _records(store: Store, thread: str) -> Iterator[Head | Writes]:
     return records(store, of_thread(thread))
+
+
+def _erase_all(store: Store, addresses: Sequence[str]) -> None:
+    """Erases grains, several at a time, in no order."""
+    with ThreadPoolExecutor(_ERASED_AT_ONCE, "grainstore-erasing") as pool:
+        # The first that fails keeps those behind it from being begun.
+        for _ in pool.map(functools.partial(_erase, store), addresses):
+            pass
 
 
 def _erase(store: Store, address: str) -> None:

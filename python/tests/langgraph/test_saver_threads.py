@@ -16,6 +16,7 @@ import grainstore
 from grainstore.langgraph import GrainSaver
 from grainstore.langgraph import _saver_keep as keep
 from grainstore.langgraph import _saver_memory as memory
+from grainstore.langgraph._saver_keys import Place, task_run
 
 
 @pytest.fixture
@@ -211,6 +212,41 @@ def test_pruning_keeps_the_newest_with_its_values_and_writes(store: grainstore.S
     saver.prune(["thread"], strategy="delete")
     assert ids(saver.list(config(ns=None))) == [] and len(ids(saver.list(config("other")))) == 4
     assert store.verify(full=True)["ok"]
+
+
+def test_pruning_reads_many_grains_at_once(
+    store: grainstore.Store, saver: GrainSaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(saver, config(), steps=40)
+    calls: list[str] = []
+    do = grainstore.Store._do
+
+    def counted(self: Any, method: str, *arguments: Any, **options: Any) -> Any:
+        calls.append(method)
+        return do(self, method, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(grainstore.Store, "_do", counted)
+        saver.prune(["thread"])
+    # Heads, writes and values of all but the newest; the value that all share stays.
+    assert calls.count("erase") == 39 * 3 - 1 and len(calls) - calls.count("erase") < 20
+    assert len(ids(saver.list(config()))) == 1
+
+
+def test_a_held_checkpoint_keeps_a_call_from_its_end_and_nothing_breaks(
+    store: grainstore.Store, saver: GrainSaver
+) -> None:
+    stored = run(saver, config(), steps=20)
+    held = [one.address for one in store.query({"run_id": task_run(Place("thread", ""), ids(stored)[9], "task")})]
+    store.hold(held[0], "case 7")
+    with pytest.raises(grainstore.InvalidationDeniedError):
+        saver.prune(["thread"])
+    for found in saver.list(config()):
+        assert set(found.checkpoint["channel_values"]) == {"a", "b"}
+    store.lift_hold(held[0], "closed")
+    saver.prune(["thread"])
+    assert ids(saver.list(config())) == ids(stored[-1:])
+    assert len(store.subject_report("langgraph-thread:thread")["addresses"]) == 4
 
 
 def test_a_copy_belongs_to_the_same_runs(store: grainstore.Store, saver: GrainSaver) -> None:

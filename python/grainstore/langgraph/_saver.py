@@ -31,7 +31,7 @@ from . import _saver_keep as keep
 from ._saver_commit import Committed, Make, Missing, commit, deleted, missing
 from ._saver_handle import Handle
 from ._saver_keys import Place, configurable, id_of, order, place_of, text, thread_text
-from ._saver_log import Step, descending, last_stored, last_written, newest, of_place, of_thread, step_of
+from ._saver_log import Step, descending, last_stored, last_written, newest, of_all, of_place, of_thread, step_of
 from ._saver_memory import Memory
 from ._saver_records import Channel, Clock, Head, Writes
 from ._saver_tuples import Reader, ancestors, config_of, head_of, run_of, writes_of
@@ -123,7 +123,8 @@ class GrainSaver(BaseCheckpointSaver[str]):
         before_id = None if before is None else id_of(before)
         only = id_of(config) if config else None
         reader = self._reader()
-        found = descending(self._handle.store(), _where(config), before_id)
+        store = self._handle.store()
+        found = descending(store, _where(config), before_id) if config else of_all(store, before_id)
         suiting = (
             step for step in found if (only is None or step.head.id == only) and _suits(reader, step.head, filter)
         )
@@ -387,10 +388,8 @@ def _following(found: Iterator[CheckpointTuple]) -> CheckpointTuple | None:
     return next(found, None)
 
 
-def _where(config: RunnableConfig | None) -> dict[str, Any]:
+def _where(config: RunnableConfig) -> dict[str, Any]:
     """The condition for the checkpoints that a config of ``list`` means."""
-    if not config:
-        return {}
     place, only = place_of(config), id_of(config)
     whole_thread = configurable(config).get("checkpoint_ns") is None
     where = of_thread(place.thread) if whole_thread else of_place(place)

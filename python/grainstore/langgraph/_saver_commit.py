@@ -10,6 +10,7 @@ from .._errors import ErasedError, InDoubtError
 from .._store import Store
 from ._saver_keys import Place, moment, name_of, owner
 from ._saver_records import Head
+from ._saver_threads import are_listed, entry_of
 from ._saver_values import Packing
 
 T = TypeVar("T")
@@ -57,17 +58,18 @@ def commit(
     at = _date(after)
     fence = [after.grain] if isinstance(after, Head) else []
     while True:
+        entries = [entry_of(thread, _common(thread, basis, None, at))] if not fence and are_listed(store) else []
         common = _common(thread, basis, run_id, at)
         packing = Packing(common, lambda grain: _address(store, grain), lambda grains: _put(store, fence, grains))
         try:
             records = [{**common, **fields} for fields in make(packing)]
-            addresses = _put(store, fence, [*packing.grains, *records])
+            addresses = _put(store, fence, [*entries, *packing.grains, *records])
         except ErasedError as error:
             if isinstance(after, Missing) or (after is not None and error.index == 0):
                 raise deleted(after.place, after.id) from error
             at = _after_erasures(store, at, error)
             continue
-        own = addresses[len(packing.grains) :]
+        own = addresses[len(entries) + len(packing.grains) :]
         return [{"address": address, "grain": grain} for address, grain in zip(own, records, strict=True)]
 
 

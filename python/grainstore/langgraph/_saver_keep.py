@@ -18,6 +18,7 @@ from ._saver_commit import commit, without_doubt
 from ._saver_keys import STEPS, VALUES, Place, name_of, owner, thread_of
 from ._saver_log import Step, found, of_thread, records
 from ._saver_records import Channel, Head, Writes, channels_bytes, channels_of, newest_heads
+from ._saver_threads import are_listed, entries_of, threads
 from ._saver_tuples import Reader, ancestors
 from ._saver_values import (
     SHEET_BYTES,
@@ -43,10 +44,18 @@ _COPIED_AT_ONCE = 100
 
 
 def delete(store: Store, thread: str) -> None:
-    """Erases all that there is of a thread, in one commit."""
-    where = of_thread(thread)
-    if store.page(where, limit=1, include_superseded=True).results:
+    """Erases all that there is of a thread, in one commit, and then that it is listed."""
+    if _has_grains(store, thread):
         without_doubt(lambda: store.erase_user(owner(thread), "the thread was deleted"))
+    if are_listed(store):
+        # Read before it is looked whether the thread has begun anew: what begins it later has another entry.
+        entries = entries_of(store, thread)
+        if not _has_grains(store, thread):
+            _erase_all(store, entries)
+
+
+def _has_grains(store: Store, thread: str) -> bool:
+    return bool(store.page(of_thread(thread), limit=1, include_superseded=True).results)
 
 
 def delete_runs(store: Store, run_ids: Iterable[str]) -> None:
@@ -64,10 +73,12 @@ def _delete_runs_of(store: Store, thread: str, runs: set[str]) -> None:
 def _threads_of(store: Store, runs: Iterable[str]) -> list[str]:
     """The threads that have something of runs; values may be all that an interrupted call has left of them."""
     owners: set[str] = set()
+    places = [of_thread(one) for one in threads(store)] if are_listed(store) else [{}]
     for namespace in (STEPS, VALUES):
         for run in runs:
-            where = {"run_id": name_of(run), "namespace": namespace}
-            owners.update(one.grain["user_id"] for one in found(store, where))
+            for place in places:
+                where = {**place, "run_id": name_of(run), "namespace": namespace}
+                owners.update(one.grain["user_id"] for one in found(store, where))
     return [thread_of(one) for one in sorted(owners)]
 
 

@@ -388,10 +388,67 @@ def test_an_encrypted_store(tmp_path: Path) -> None:
         assert saver.get_tuple(config()) is None and len(ids(saver.list(config("copy")))) == 6
         run(saver, config(), steps=1)
         assert len(ids(saver.list(config()))) == 1
-        # Each thread has its own key, so that there are no lists of all.
-        for call in (lambda: list(saver.list(None)), lambda: saver.delete_for_runs(["one"])):
-            with pytest.raises(grainstore.KeyRequiredError, match=r"a key for each thread.*name the thread"):
-                call()
+
+
+def test_an_encrypted_store_is_asked_for_all_threads(tmp_path: Path) -> None:
+    with grainstore.open(tmp_path / "store", key=b"k" * 32, preset="gdpr") as store:
+        saver = GrainSaver(store, processing_basis="contract")
+        threads, stored = ("a", "b", "", "caf\u00e9"), []
+        for thread in threads:
+            stored += [(thread, one) for one in run(saver, config(thread), run_id=thread)]
+        stored += [("b", one) for one in run(saver, config("b", "child:1"))]
+        saver.copy_thread("a", "copy")
+        saver.delete_thread("a")
+        in_order = sorted(((ids([one])[0], thread) for thread, one in stored if thread != "a"), reverse=True)
+        every = list(saver.list(None))
+        assert [(id, thread) for id, thread in _places(every) if thread != "copy"] == in_order
+        assert len(every) == len(in_order) + 4 and _places(every) == sorted(_places(every), reverse=True)
+        assert _places(saver.list(None, limit=3)) == _places(every[:3])
+        assert _places(saver.list(None, before=every[5].config, filter={"run_id": ""})) == [
+            one for one in _places(every[6:]) if one[1] == ""
+        ]
+        saver.delete_for_runs(["a", "b"])
+        assert {thread for _, thread in _places(saver.list(None))} == {"b", "", "caf\u00e9"}
+        for thread in (*threads, "copy"):
+            saver.delete_thread(thread)
+        assert list(saver.list(None)) == []
+        assert store.subject_report("langgraph-threads")["addresses"] == []
+
+
+def test_a_thread_that_begins_anew_while_it_is_deleted_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with grainstore.open(tmp_path / "store", key=b"k" * 32) as store:
+        saver = GrainSaver(store)
+        run(saver, config(), steps=1)
+        erase, entries_of = grainstore.Store.erase_user, keep.entries_of
+        when = ["after it is erased", "after its entries are read"]
+
+        def erased(self: grainstore.Store, *arguments: Any) -> Any:
+            answer = erase(self, *arguments)
+            if when[0].startswith("after it is"):
+                run(saver, config(), steps=1)
+            return answer
+
+        def read(self: grainstore.Store, thread: str) -> list[str]:
+            entries = entries_of(self, thread)
+            if when[0].startswith("after its"):
+                run(saver, config(), steps=1)
+            return entries
+
+        monkeypatch.setattr(grainstore.Store, "erase_user", erased)
+        monkeypatch.setattr(keep, "entries_of", read)
+        for _ in range(2):
+            saver.delete_thread("thread")
+            assert len(list(saver.list(None))) == 1
+            when.reverse()
+        monkeypatch.undo()
+        saver.delete_thread("thread")
+        assert list(saver.list(None)) == [] and store.subject_report("langgraph-threads")["addresses"] == []
+
+
+def _places(found: Any) -> list[tuple[str, str]]:
+    return [(one.checkpoint["id"], one.config["configurable"]["thread_id"]) for one in found]
 
 
 def test_values_that_are_missing_are_told(store: grainstore.Store, saver: GrainSaver) -> None:

@@ -280,6 +280,10 @@ def _records(store: Store, thread: str) -> Iterator[Head | Writes]:
 
 def _erase_all(store: Store, addresses: Sequence[str]) -> None:
     """Erases grains, several at a time, in no order."""
+    if len(addresses) < 2:
+        for address in addresses:
+            _erase(store, address)
+        return
     with ThreadPoolExecutor(_ERASED_AT_ONCE, "grainstore-erasing") as pool:
         # The first that fails keeps those behind it from being begun.
         for _ in pool.map(functools.partial(_erase, store), addresses):

@@ -18,7 +18,9 @@ from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 from saver_kit import checkpoint, config, ids
 
 import grainstore
-from grainstore.langgraph import GrainSaver
+from grainstore.langgraph import GrainSaver, _saver
+from grainstore.langgraph import _saver_log as log
+from grainstore.langgraph import _saver_memory as memory
 from grainstore.langgraph._saver_keys import STEPS, Place, order, task_run
 
 ODD = ["a/b", "a%2Fb", "..", "ä☕", "a:b", "langgraph-checkpoints:steps", " ", "\x00", "x" * 3000, "*", "'\"\\", "%"]
@@ -413,6 +415,23 @@ def test_grains_of_others_beside_checkpoints_are_left_alone(tmp_path: Path) -> N
         assert ids(saver.list(config(), filter={"a": "c"})) == []
         saver.prune(["thread"])
         assert [one["content"] for one in store.query({"type": "event"})] == ["a note"]
+
+
+def test_a_checkpoint_that_is_in_use_is_remembered(saver: GrainSaver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_HEADS", 2)
+    looked_for: list[str] = []
+    step_of = log.step_of
+
+    def counted(store: grainstore.Store, place: Place, checkpoint_id: str) -> Any:
+        looked_for.append(checkpoint_id)
+        return step_of(store, place, checkpoint_id)
+
+    monkeypatch.setattr(_saver, "step_of", counted)
+    used = put(saver, checkpoint())
+    for other in range(5):
+        saver.put(config(f"other {other}"), checkpoint(), {}, {})
+        saver.put_writes(used, [("a", other)], f"task {other}")
+    assert looked_for == []
 
 
 def test_a_long_thread_is_read_by_its_lists(tmp_path: Path) -> None:

@@ -8,8 +8,6 @@ import itertools
 import os
 import random
 import sys
-import threading
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -30,10 +28,11 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from .._errors import ErasedError
 from .._store import AsyncStore, Store
 from . import _saver_keep as keep
-from ._saver_commit import Committed, Make, commit
+from ._saver_commit import Committed, Make, Missing, commit, deleted, missing
 from ._saver_handle import Handle
 from ._saver_keys import Place, configurable, id_of, order, place_of, text, thread_text
-from ._saver_log import Step, descending, newest, of_place, of_thread, step_of
+from ._saver_log import Step, descending, last_stored, last_written, newest, of_all, of_place, of_thread, step_of
+from ._saver_memory import Memory
 from ._saver_records import Channel, Clock, Head, Writes
 from ._saver_tuples import Reader, ancestors, config_of, head_of, run_of, writes_of
 from ._saver_values import Gone, Packing, settled
@@ -43,31 +42,6 @@ T = TypeVar("T")
 
 # Checkpoints of a list whose values are read at a time.
 _LISTED_AT_ONCE = 16
-#: How many checkpoints a saver remembers: those that the next ones go on from.
-_REMEMBERED = 128
-
-
-class _Memory:
-    """The checkpoints that were stored or read last."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._heads: OrderedDict[tuple[Place, str], Head] = OrderedDict()
-
-    def get(self, place: Place, checkpoint_id: str) -> Head | None:
-        with self._lock:
-            return self._heads.get((place, checkpoint_id))
-
-    def add(self, head: Head) -> None:
-        with self._lock:
-            self._heads[head.place, head.id] = head
-            self._heads.move_to_end((head.place, head.id))
-            if len(self._heads) > _REMEMBERED:
-                self._heads.popitem(last=False)
-
-    def forget(self, place: Place, checkpoint_id: str) -> None:
-        with self._lock:
-            self._heads.pop((place, checkpoint_id), None)
 
 
 class GrainSaver(BaseCheckpointSaver[str]):
@@ -100,7 +74,7 @@ class GrainSaver(BaseCheckpointSaver[str]):
         self._handle = Handle(store_or_path)
         self._basis = processing_basis
         self._clock = Clock()
-        self._memory = _Memory()
+        self._memory = Memory()
 
     def __repr__(self) -> str:
         return f"<GrainSaver {self._handle.name}>"
@@ -131,10 +105,7 @@ class GrainSaver(BaseCheckpointSaver[str]):
         store = self._handle.store()
         if checkpoint_id is None:
             return newest(store, place)
-        step = step_of(store, place, checkpoint_id)
-        if step is None:
-            self._memory.forget(place, checkpoint_id)
-        return step
+        return step_of(store, place, checkpoint_id)
 
     def list(
         self,
@@ -152,7 +123,8 @@ class GrainSaver(BaseCheckpointSaver[str]):
         before_id = None if before is None else id_of(before)
         only = id_of(config) if config else None
         reader = self._reader()
-        found = descending(self._handle.store(), _where(config), before_id)
+        store = self._handle.store()
+        found = descending(store, _where(config), before_id) if config else of_all(store, before_id)
         suiting = (
             step for step in found if (only is None or step.head.id == only) and _suits(reader, step.head, filter)
         )
@@ -195,25 +167,27 @@ class GrainSaver(BaseCheckpointSaver[str]):
         """Stores a checkpoint with the values of its channels, in one commit. Returns its config.
 
         The ``checkpoint_id`` of the config is that of the checkpoint it goes on from: channels with the version that
-        they had there are not stored again. Raises :class:`grainstore.ErasedError` if that one was deleted since this
-        saver stored or read it.
+        they had there are not stored again. Raises :class:`grainstore.ErasedError` if that one was deleted, alone or
+        with its thread.
         """
         place, parent_id = place_of(config), id_of(config)
+        checkpoint_id = text(checkpoint["id"], "the id of a checkpoint")
         full = get_checkpoint_metadata(config, metadata)
-        at = self._clock.stamp()
+        at = self._clock.stamp(last_stored(self._handle.store(), place, checkpoint_id))
 
-        def store(parent: Head | None) -> Head:
-            before = {} if parent is None else self._channels(parent)
+        def store(after: Head | Missing | None) -> Head:
+            before = self._channels(after) if parent_id is not None and isinstance(after, Head) else {}
             heads = []
 
             def make(packing: Packing) -> Sequence[Mapping[str, Any]]:
                 heads.append(head_of(packing, self.serde, config, checkpoint, full, new_versions, before, at))
                 return [heads[-1].fields()]
 
-            (made,) = self._commit(place, make, parent, run_of(full))
+            (made,) = self._commit(place, make, after, run_of(full))
             return replace(heads[-1], address=made["address"], grain=made["grain"])
 
-        head = self._fenced(place, parent_id, store)
+        # The first checkpoint of a subgraph goes on from that of the graph which called it.
+        head = self._fenced(_calling(place, metadata) if parent_id is None else (place, parent_id), store)
         self._memory.add(head)
         return config_of(place, head.id, configurable(config)["thread_id"])
 
@@ -224,18 +198,23 @@ class GrainSaver(BaseCheckpointSaver[str]):
             # The checkpoint is gone as well, which the commit is told.
             return {}
 
-    def _commit(self, place: Place, make: Make, fence: Head | None, run_id: str | None = None) -> Committed:
-        return commit(self._handle.store(), self._basis, place.thread, make, fence, run_id)
+    def _commit(self, place: Place, make: Make, after: Head | Missing | None, run_id: str | None = None) -> Committed:
+        return commit(self._handle.store(), self._basis, place.thread, make, after, run_id)
 
-    def _fenced(self, place: Place, checkpoint_id: str | None, store: Callable[[Head | None], T]) -> T:
-        """Stores what goes on from a checkpoint, or belongs to it. It is looked for if this saver does not know it."""
-        known = None if checkpoint_id is None else self._memory.get(place, checkpoint_id)
-        if checkpoint_id is None or known is None:
-            return store(None if checkpoint_id is None else self._stored(place, checkpoint_id))
+    def _fenced(self, origin: tuple[Place, str] | None, store: Callable[[Head | Missing | None], T]) -> T:
+        """Stores what goes on from a checkpoint, or belongs to it. It is looked for if this saver does not have it."""
+        if origin is None:
+            return store(None)
+        known = self._memory.head(*origin)
+        if known is None:
+            found = self._stored(*origin)
+            if found is None and self._memory.has_known(*origin):
+                raise deleted(*origin)
+            return store(missing(*origin) if found is None else found)
         try:
             return store(known)
         except ErasedError:
-            again = self._stored(place, checkpoint_id)
+            again = self._stored(*origin)
             if again is None:
                 raise
             # It was stored again since, as by a copy of its thread.
@@ -258,7 +237,8 @@ class GrainSaver(BaseCheckpointSaver[str]):
         """Stores pending writes of a task beside a checkpoint, all or none.
 
         A write that the task has with the same index already stays as it is; errors, interrupts and their like take
-        the place of those before.
+        the place of those before. Raises :class:`grainstore.ErasedError` if the checkpoint was deleted, alone or with
+        its thread.
         """
         if not writes:
             return
@@ -266,13 +246,13 @@ class GrainSaver(BaseCheckpointSaver[str]):
         if checkpoint_id is None:
             raise ValueError("writes need the checkpoint that they belong to: configurable.checkpoint_id")
         task, path = text(task_id, "task_id"), text(task_path, "task_path")
-        at = self._clock.stamp()
+        at = self._clock.stamp(last_written(self._handle.store(), place, checkpoint_id, task))
 
         def make(packing: Packing) -> Sequence[Mapping[str, Any]]:
             made = writes_of(packing, self.serde, writes)
             return [*Writes(place, checkpoint_id, task, path, at, made).grains()]
 
-        self._fenced(place, checkpoint_id, lambda head: self._commit(place, make, head))
+        self._fenced((place, checkpoint_id), lambda after: self._commit(place, make, after))
 
     # Whole threads
 
@@ -408,14 +388,24 @@ def _following(found: Iterator[CheckpointTuple]) -> CheckpointTuple | None:
     return next(found, None)
 
 
-def _where(config: RunnableConfig | None) -> dict[str, Any]:
+def _where(config: RunnableConfig) -> dict[str, Any]:
     """The condition for the checkpoints that a config of ``list`` means."""
-    if not config:
-        return {}
     place, only = place_of(config), id_of(config)
     whole_thread = configurable(config).get("checkpoint_ns") is None
     where = of_thread(place.thread) if whole_thread else of_place(place)
     return where if only is None else {**where, "time_from": order(only), "time_to": order(only)}
+
+
+def _calling(place: Place, metadata: CheckpointMetadata) -> tuple[Place, str] | None:
+    """The checkpoint of the graph that called a subgraph, as the metadata has it."""
+    parents: object = metadata.get("parents")
+    every = parents.items() if isinstance(parents, Mapping) else ()
+    found = [(ns, one) for ns, one in every if isinstance(ns, str) and isinstance(one, str) and one]
+    if not found:
+        return None
+    # The one that called it has the longest namespace of all that it is in.
+    ns, checkpoint_id = max(found, key=lambda one: len(one[0]))
+    return Place(place.thread, text(ns, "a namespace in parents")), text(checkpoint_id, "an id in parents")
 
 
 def _thread_in(config: RunnableConfig | None) -> object:

@@ -5,46 +5,57 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from .._errors import ErasedError, InDoubtError, LimitError, NotFoundError
+from .._errors import ErasedError, LimitError, NotFoundError
 from .._store import Store
-from ._saver_commit import commit
-from ._saver_keys import STEPS, VALUES, Place, owner
+from ._saver_commit import commit, without_doubt
+from ._saver_keys import STEPS, VALUES, Place, name_of, owner, thread_of
 from ._saver_log import Step, found, of_thread, records
 from ._saver_records import Channel, Head, Writes, channels_bytes, channels_of, newest_heads
+from ._saver_threads import are_listed, entries_of, threads
 from ._saver_tuples import Reader, ancestors
-from ._saver_values import Gone, Kept, Library, Packing, Sheet, grains_of, is_early, loads, settled, sheets_of
+from ._saver_values import (
+    SHEET_BYTES,
+    Gone,
+    Kept,
+    Library,
+    Packing,
+    Sheet,
+    early,
+    early_at,
+    grains_of,
+    loads,
+    settled,
+    sheets_of,
+)
 
-T = TypeVar("T")
-
-# How often an erasure is asked for whose answer was lost.
-_ATTEMPTS = 5
 # Values that no checkpoint names are left alone so long, in milliseconds: they may be those of one to come.
 _PATIENCE_MS = 3_600_000
+# Grains that are erased at a time: each is a commit of its own, but the way to it and back is gone side by side.
+_ERASED_AT_ONCE = 8
 # Checkpoints and writes that a copy stores at a time.
 _COPIED_AT_ONCE = 100
 
 
-def _without_doubt(call: Callable[[], T]) -> T:
-    """Calls what may be called twice, again where its answer was lost with the process that had the store open."""
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return call()
-        except InDoubtError:
-            continue
-    return call()
-
-
 def delete(store: Store, thread: str) -> None:
-    """Erases all that there is of a thread, in one commit."""
-    where = of_thread(thread)
-    if store.page(where, limit=1, include_superseded=True).results:
-        _without_doubt(lambda: store.erase_user(owner(thread), "the thread was deleted"))
+    """Erases all that there is of a thread, in one commit, and then that it is listed."""
+    if _has_grains(store, thread):
+        without_doubt(lambda: store.erase_user(owner(thread), "the thread was deleted"))
+    if are_listed(store):
+        # Read before it is looked whether the thread has begun anew: what begins it later has another entry.
+        entries = entries_of(store, thread)
+        if not _has_grains(store, thread):
+            _erase_all(store, entries)
+
+
+def _has_grains(store: Store, thread: str) -> bool:
+    return bool(store.page(of_thread(thread), limit=1, include_superseded=True).results)
 
 
 def delete_runs(store: Store, run_ids: Iterable[str]) -> None:
@@ -62,10 +73,13 @@ def _delete_runs_of(store: Store, thread: str, runs: set[str]) -> None:
 def _threads_of(store: Store, runs: Iterable[str]) -> list[str]:
     """The threads that have something of runs; values may be all that an interrupted call has left of them."""
     owners: set[str] = set()
+    places = [of_thread(one) for one in threads(store)] if are_listed(store) else [{}]
     for namespace in (STEPS, VALUES):
         for run in runs:
-            owners.update(one.grain["user_id"] for one in found(store, {"run_id": run, "namespace": namespace}))
-    return [one.removeprefix(owner("")) for one in sorted(owners)]
+            for place in places:
+                where = {**place, "run_id": name_of(run), "namespace": namespace}
+                owners.update(one.grain["user_id"] for one in found(store, where))
+    return [thread_of(one) for one in sorted(owners)]
 
 
 def prune(store: Store, serde: SerializerProtocol, thread: str) -> None:
@@ -121,8 +135,8 @@ def trim(store: Store, thread: str, dropped: set[tuple[Place, str]], older: set[
     heads = [one for one in everything if isinstance(one, Head) and (one.place, one.id) in dropped]
     doomed: list[Head | Writes] = [*writes, *heads]
     let_go = {address for record in doomed for address in _values_of(library, record)}
-    for record in doomed:
-        _erase(store, record.address)
+    for some in (writes, heads):
+        _erase_all(store, [record.address for record in some])
     _erase_values(store, thread, let_go)
 
 
@@ -136,18 +150,15 @@ def _erase_values(store: Store, thread: str, let_go: set[str]) -> None:
         for record in _records(store, thread):
             named.add(record.address)
             named.update(_values_of(Library(store), record))
-    of_runs = []
-    for address in candidates:
-        (grain,) = [None] if address in named else grains_of(store, [address])
-        if grain is None or not (address in let_go or _is_left_over(grain)):
-            continue
-        if "run_id" in grain:
-            of_runs.append(address)
-        else:
-            _erase(store, address)
+    of_runs: list[str] = []
+    others: list[str] = []
+    for some in loads({address: SHEET_BYTES for address in candidates if address not in named}):
+        for address, grain in zip(some, grains_of(store, some), strict=True):
+            if grain is not None and (address in let_go or _is_left_over(grain)):
+                (of_runs if "run_id" in grain else others).append(address)
     # Those by which the next call finds this thread, if this one is interrupted, go last.
-    for address in of_runs:
-        _erase(store, address)
+    for some in (others, of_runs):
+        _erase_all(store, some)
 
 
 def _addresses(store: Store, thread: str, let_go: set[str]) -> list[str]:
@@ -163,7 +174,8 @@ def _is_left_over(grain: Mapping[str, Any]) -> bool:
     """True for values without a checkpoint, unless they may be those of one to come."""
     if grain.get("namespace") != VALUES:
         return False
-    return not is_early(grain) or grain["created_at"] < time.time_ns() // 1_000_000 - _PATIENCE_MS
+    at = early_at(grain)
+    return at is None or at < time.time_ns() // 1_000_000 - _PATIENCE_MS
 
 
 def _values_of(library: Library, record: Head | Writes) -> set[str]:
@@ -204,7 +216,7 @@ def _copied(grain: Mapping[str, Any]) -> dict[str, Any]:
     """Values as those of another thread, which are stored before what names them."""
     first, *others = grain["content_refs"]
     run = {"run_id": grain["run_id"]} if "run_id" in grain else {}
-    return {"namespace": VALUES, "content_refs": [{**first, "metadata": {"early": True}}, *others], **run}
+    return {"namespace": VALUES, "content_refs": [{**first, "metadata": early()}, *others], **run}
 
 
 def _as_they_are(fields: Sequence[Mapping[str, Any]], _: Packing) -> Sequence[Mapping[str, Any]]:
@@ -266,6 +278,18 @@ def _records(store: Store, thread: str) -> Iterator[Head | Writes]:
     return records(store, of_thread(thread))
 
 
+def _erase_all(store: Store, addresses: Sequence[str]) -> None:
+    """Erases grains, several at a time, in no order."""
+    if len(addresses) < 2:
+        for address in addresses:
+            _erase(store, address)
+        return
+    with ThreadPoolExecutor(_ERASED_AT_ONCE, "grainstore-erasing") as pool:
+        # The first that fails keeps those behind it from being begun.
+        for _ in pool.map(functools.partial(_erase, store), addresses):
+            pass
+
+
 def _erase(store: Store, address: str) -> None:
     with contextlib.suppress(ErasedError, NotFoundError):
-        _without_doubt(lambda: store.erase(address, "the checkpoint was deleted"))
+        without_doubt(lambda: store.erase(address, "the checkpoint was deleted"))

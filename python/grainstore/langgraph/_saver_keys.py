@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import uuid
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 #: The namespace of checkpoints and pending writes, and that of the bytes of channels.
 STEPS = "langgraph-checkpoints:steps"
 VALUES = "langgraph-checkpoints:values"
 
+# The latest time that a grain can be created at, in milliseconds.
+_LATEST = 2**32 * 1000 - 1
 #: Ids that are no time (not UUIDs of version 6) lie from here on, behind all times that a UUID of today can have.
 NAMED = 1 << 52
 
+# What a name has as it is: printed ASCII, without the percent sign, with which begins what is encoded.
+_PLAIN = "".join(sign for sign in map(chr, range(0x20, 0x7F)) if sign != "%")
 _UUID6 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-6[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 # Units of 100 ns from the beginning of the Gregorian calendar to 1970.
 _GREGORIAN = 0x01B21DD213814000
@@ -32,9 +37,30 @@ class Place(NamedTuple):
         return f"{quote(self.thread, safe='')}/{quote(self.ns, safe='')}"
 
 
+def name_of(text: str) -> str:
+    """A text as grains name it: percent-encoded, where Grainstore would change or refuse it.
+
+    Grainstore keeps text in the normal form C. Texts that differ in their form alone are other names in LangGraph.
+    """
+    return quote(text, safe=_PLAIN)
+
+
+def text_of(name: str) -> str:
+    """The text that a name in a grain stands for."""
+    return unquote(name)
+
+
+_OWNER = "langgraph-thread:"
+
+
 def owner(thread: str) -> str:
     """The ``user_id`` of all grains of a thread, by which they are erased together."""
-    return f"langgraph-thread:{thread}"
+    return _OWNER + name_of(thread)
+
+
+def thread_of(user_id: str) -> str:
+    """The thread whose grains have this ``user_id``."""
+    return text_of(user_id.removeprefix(_OWNER))
 
 
 def text(value: object, what: str) -> str:
@@ -73,6 +99,18 @@ def id_of(config: Mapping[str, Any]) -> str | None:
     """The checkpoint id of a config; None where it names none."""
     found = (config.get("configurable") or {}).get("checkpoint_id")
     return text(found, "checkpoint_id") if found else None
+
+
+def moment(checkpoint_id: str) -> int | None:
+    """The time in an id, in milliseconds since 1970, that a grain may have; None where it has none."""
+    at = order(checkpoint_id)
+    return at if at <= _LATEST else None
+
+
+def task_run(place: Place, checkpoint_id: str, task: str) -> str:
+    """The ``run_id`` of the writes of a task, by which they are found."""
+    names = "\n".join(map(name_of, [*place, checkpoint_id, task]))
+    return f"langgraph-task:{hashlib.sha256(names.encode()).hexdigest()[:32]}"
 
 
 def order(checkpoint_id: str) -> int:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._answers import Found
-from .._errors import KeyRequiredError
 from .._store import Store
-from ._saver_keys import NAMED, STEPS, Place, order, owner
+from ._saver_keys import NAMED, STEPS, Place, order, owner, task_run
 from ._saver_records import Head, Write, Writes, newest_heads, parsed, pending
+from ._saver_threads import are_listed, threads
 
 # Grains of the first page of a query, which is enough for a checkpoint with few writes, and of later ones.
 _FIRST_PAGE = 4
@@ -31,27 +31,14 @@ class Step:
 
 
 def found(store: Store, where: Mapping[str, Any]) -> Iterator[Found]:
-    """The grains of a query, the latest first.
-
-    Raises ``KeyRequiredError`` for a query without a thread in an encrypted store, where each has a key of its own.
-    """
+    """The grains of a query, the latest first."""
     limit, cursor = _FIRST_PAGE, None
     while True:
-        try:
-            page = store.page(where, sort="newest", limit=limit, cursor=cursor)
-        except KeyRequiredError as error:
-            raise _needs_thread(where, error) from error
+        page = store.page(where, sort="newest", limit=limit, cursor=cursor)
         yield from page.results
         limit, cursor = min(4 * limit, _PAGE), page.next_cursor
         if cursor is None:
             return
-
-
-def _needs_thread(where: Mapping[str, Any], error: KeyRequiredError) -> KeyRequiredError:
-    if "user_id" in where:
-        return error
-    message = "an encrypted store has a key for each thread, and cannot be asked for all of them at once"
-    return KeyRequiredError(message, code=error.code, hint="name the thread")
 
 
 def records(store: Store, where: Mapping[str, Any]) -> Iterator[Head | Writes]:
@@ -101,12 +88,28 @@ def newest(store: Store, place: Place) -> Step | None:
 
 def step_of(store: Store, place: Place, checkpoint_id: str) -> Step | None:
     """A checkpoint by its id."""
-    at = order(checkpoint_id)
-    where = {**of_place(place), "time_from": at, "time_to": at}
-    for step in together(list(records(store, where))):
+    for step in together(list(records(store, _moment_of(place, checkpoint_id)))):
         if step.head.id == checkpoint_id:
             return step
     return None
+
+
+def last_stored(store: Store, place: Place, checkpoint_id: str) -> int:
+    """The last stamp of a checkpoint that is there, which may have been stored several times; 0 for none."""
+    all_records = records(store, _moment_of(place, checkpoint_id))
+    return max((one.at for one in all_records if isinstance(one, Head) and one.id == checkpoint_id), default=0)
+
+
+def last_written(store: Store, place: Place, checkpoint_id: str, task: str) -> int:
+    """The last stamp of the writes of a task that are there, 0 for none."""
+    where = {**_moment_of(place, checkpoint_id), "run_id": task_run(place, checkpoint_id, task)}
+    return max((one.at for one in records(store, where)), default=0)
+
+
+def _moment_of(place: Place, checkpoint_id: str) -> dict[str, Any]:
+    """The condition for the grains of a checkpoint, and of those whose ids begin alike."""
+    at = order(checkpoint_id)
+    return {**of_place(place), "time_from": at, "time_to": at}
 
 
 def descending(store: Store, where: Mapping[str, Any], before: str | None) -> Iterator[Step]:
@@ -117,6 +120,14 @@ def descending(store: Store, where: Mapping[str, Any], before: str | None) -> It
         (timed if at < NAMED else named)["time_to"] = at
     both = heapq.merge(steps(store, timed), steps(store, named), key=_place_of, reverse=True)
     return (step for step in both if before is None or step.head.id < before)
+
+
+def of_all(store: Store, before: str | None) -> Iterator[Step]:
+    """The checkpoints of all threads, as those of a query."""
+    if not are_listed(store):
+        return descending(store, {}, before)
+    every = [descending(store, of_thread(thread), before) for thread in threads(store)]
+    return heapq.merge(*every, key=_place_of, reverse=True)
 
 
 def of_place(place: Place) -> dict[str, Any]:

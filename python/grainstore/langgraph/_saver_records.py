@@ -16,7 +16,7 @@ from typing import Any
 
 from .._answers import Found
 from .._errors import StoreVersionError
-from ._saver_keys import STEPS, Place, order
+from ._saver_keys import STEPS, Place, name_of, order, task_run, text_of
 from ._saver_values import Kept
 
 _URI = "langgraph:"
@@ -27,16 +27,16 @@ _WRITES_BYTES = 256 * 1024
 
 
 class Clock:
-    """Stamps, in microseconds since 1970, of which no two of a process are the same."""
+    """Stamps, in microseconds since 1970, by which records are ordered. No two of a process are the same."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._last = 0
 
-    def stamp(self) -> int:
-        """A stamp later than all before it."""
+    def stamp(self, after: int) -> int:
+        """A stamp later than all before it, and than ``after``, wherever the clock of the system stands."""
         with self._lock:
-            self._last = max(self._last + 1, time.time_ns() // 1000)
+            self._last = max(self._last + 1, after + 1, time.time_ns() // 1000)
             return self._last
 
 
@@ -64,12 +64,13 @@ class Head:
         """The fields of its grain."""
         metadata = {
             **_named("checkpoint", self.place, self.id, self.at),
-            "parent": self.parent,
+            "parent": None if self.parent is None else name_of(self.parent),
             "checkpoint": self.checkpoint.plain(),
             "metadata": self.metadata.plain(),
             "channels": self.channels.plain(),
         }
-        return _step(self.place, self.id, metadata)
+        run = {} if self.run_id is None else {"run_id": name_of(self.run_id)}
+        return {**_step(self.place, self.id, metadata), **run}
 
     def kept(self) -> list[Kept]:
         """What it is made of, beside the values of channels."""
@@ -102,18 +103,18 @@ class Writes:
         for writes in _portions(self.writes):
             metadata = {
                 **_named("writes", self.place, self.id, self.at),
-                "task": self.task,
-                "path": self.path,
+                "task": name_of(self.task),
+                "path": name_of(self.path),
                 "writes": writes,
             }
-            yield _step(self.place, self.id, metadata)
+            yield {**_step(self.place, self.id, metadata), "run_id": task_run(self.place, self.id, self.task)}
 
 
 def _portions(writes: Sequence[Write]) -> Iterator[list[list[Any]]]:
     portion: list[list[Any]] = []
     room = _WRITES_BYTES
     for write in writes:
-        plain = [write.index, write.channel, write.value.plain()]
+        plain = [write.index, name_of(write.channel), write.value.plain()]
         size = len(json.dumps(plain))
         if portion and size > room:
             yield portion
@@ -125,7 +126,13 @@ def _portions(writes: Sequence[Write]) -> Iterator[list[list[Any]]]:
 
 
 def _named(kind: str, place: Place, checkpoint_id: str, at: int) -> dict[str, Any]:
-    return {"v": _FORMAT, "kind": kind, "thread": place.thread, "ns": place.ns, "id": checkpoint_id, "at": at}
+    names = {"thread": name_of(place.thread), "ns": name_of(place.ns), "id": name_of(checkpoint_id)}
+    return {"v": _FORMAT, "kind": kind, **names, "at": at}
+
+
+def _place_in(plain: Mapping[str, Any]) -> tuple[Place, str]:
+    """The place and the checkpoint that a grain names."""
+    return Place(text_of(plain["thread"]), text_of(plain["ns"])), text_of(plain["id"])
 
 
 def _step(place: Place, checkpoint_id: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,7 +155,8 @@ def parsed(found: Found) -> Head | Writes | None:
     if uri not in (_URI + "checkpoint", _URI + "writes"):
         return None
     if plain["v"] > _FORMAT:
-        message = f"a later version of grainstore has stored checkpoints of thread {plain['thread']!r}"
+        thread = text_of(plain["thread"])
+        message = f"a later version of grainstore has stored checkpoints of thread {thread!r}"
         raise StoreVersionError(message, code="ERR_STORE_VERSION", hint="use that version here, too")
     if uri == _URI + "checkpoint":
         return _head(found, plain)
@@ -156,24 +164,24 @@ def parsed(found: Found) -> Head | Writes | None:
 
 
 def _head(found: Found, plain: Mapping[str, Any]) -> Head:
+    parent, run_id = plain.get("parent"), found.grain.get("run_id")
     return Head(
-        Place(plain["thread"], plain["ns"]),
-        plain["id"],
-        plain.get("parent"),
+        *_place_in(plain),
+        None if parent is None else text_of(parent),
         plain["at"],
         Kept.of(plain["checkpoint"]),
         Kept.of(plain["metadata"]),
         Kept.of(plain["channels"]),
-        found.grain.get("run_id"),
+        None if run_id is None else text_of(run_id),
         found.address,
         found.grain,
     )
 
 
 def _writes(found: Found, plain: Mapping[str, Any]) -> Writes:
-    writes = [Write(index, channel, Kept.of(value)) for index, channel, value in plain["writes"]]
-    place = Place(plain["thread"], plain["ns"])
-    return Writes(place, plain["id"], plain["task"], plain["path"], plain["at"], writes, found.address)
+    writes = [Write(index, text_of(channel), Kept.of(value)) for index, channel, value in plain["writes"]]
+    task, path = text_of(plain["task"]), text_of(plain["path"])
+    return Writes(*_place_in(plain), task, path, plain["at"], writes, found.address)
 
 
 @dataclass

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from .._errors import IntegrityError
 from .._store import Store
-from ._saver_keys import VALUES
+from ._saver_keys import VALUES, name_of, text_of
 
 T = TypeVar("T")
 
@@ -71,16 +72,16 @@ class Kept:
     def plain(self) -> dict[str, Any]:
         """It as a grain has it. The sheets have their addresses by now."""
         if self.data is not None:
-            return {"type": self.tag, "data": base64.b64encode(self.data).decode("ascii")}
-        return {"type": self.tag, "parts": [[sheet.address, at, sheet.size] for sheet, at in self.parts]}
+            return {"type": name_of(self.tag), "data": base64.b64encode(self.data).decode("ascii")}
+        return {"type": name_of(self.tag), "parts": [[sheet.address, at, sheet.size] for sheet, at in self.parts]}
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Kept:
         """It, from a grain."""
         if "data" in plain:
-            return cls(plain["type"], base64.b64decode(plain["data"]))
+            return cls(text_of(plain["type"]), base64.b64decode(plain["data"]))
         parts = [(Sheet(address, size), at) for address, at, size in plain["parts"]]
-        return cls(plain["type"], None, parts)
+        return cls(text_of(plain["type"]), None, parts)
 
     def sheets(self) -> Iterator[Sheet]:
         """The sheets that its bytes are in."""
@@ -141,7 +142,7 @@ class Packing:
             return
         for at in range(0, len(sheets), _SHEETS_AT_ONCE):
             batch = sheets[at : at + _SHEETS_AT_ONCE]
-            addresses = self._put([self._grain(sheet, {"early": True}) for sheet in batch])
+            addresses = self._put([self._grain(sheet, early()) for sheet in batch])
             for sheet, address in zip(batch, addresses, strict=True):
                 sheet.address = address
 
@@ -197,9 +198,15 @@ def sheets_of(store: Store, addresses: list[str]) -> list[dict[str, Any]]:
     return grains
 
 
-def is_early(grain: Mapping[str, Any]) -> bool:
-    """True for values that were stored before what names them."""
-    return bool((grain["content_refs"][0].get("metadata") or {}).get("early"))
+def early() -> dict[str, Any]:
+    """What tells of values that they are stored before what names them, and when, in milliseconds."""
+    return {"early": time.time_ns() // 1_000_000}
+
+
+def early_at(grain: Mapping[str, Any]) -> int | None:
+    """When values were stored that were stored before what names them."""
+    at: int | None = (grain["content_refs"][0].get("metadata") or {}).get("early")
+    return at
 
 
 def _parts_of(grain: Mapping[str, Any]) -> list[bytes]:

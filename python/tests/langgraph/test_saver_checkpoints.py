@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,10 +18,14 @@ from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 from saver_kit import checkpoint, config, ids
 
 import grainstore
-from grainstore.langgraph import GrainSaver
-from grainstore.langgraph._saver_keys import STEPS, order
+from grainstore.langgraph import GrainSaver, _saver
+from grainstore.langgraph import _saver_log as log
+from grainstore.langgraph import _saver_memory as memory
+from grainstore.langgraph._saver_keys import STEPS, Place, order, task_run
 
-ODD = ["a/b", "a%2Fb", "..", "ä☕", "a:b", "langgraph-checkpoints:steps", " ", "\x00", "x" * 3000, "*", "'\"\\"]
+ODD = ["a/b", "a%2Fb", "..", "ä☕", "a:b", "langgraph-checkpoints:steps", " ", "\x00", "x" * 3000, "*", "'\"\\", "%"]
+# Signs that a store keeps in another form, or refuses.
+FORMS = ["caf\u00e9", "cafe\u0301", "\ufeffcafe", "\u212b", "\u00c5", "A\u030a", "\u0378", "\u2028"]
 
 
 @pytest.fixture
@@ -34,7 +39,7 @@ def put(saver: GrainSaver, made: Any, parent: Any = None, new: Any = None, **met
     return saver.put(where, made, metadata, made["channel_versions"] if new is None else new)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", [*ODD, *FORMS])
 def test_any_text_names_a_thread_a_namespace_and_a_channel(saver: GrainSaver, name: str) -> None:
     made = checkpoint(**{name: name})
     stored = saver.put(config(name, name), made, {"source": "input"}, made["channel_versions"])
@@ -49,6 +54,33 @@ def test_any_text_names_a_thread_a_namespace_and_a_channel(saver: GrainSaver, na
             assert saver.get_tuple(config(name, other)) is None
     saver.delete_thread(name)
     assert saver.get_tuple(config(name, name)) is None
+
+
+def test_names_that_differ_in_their_form_alone_are_others(saver: GrainSaver) -> None:
+    places = [(thread, ns) for thread in FORMS for ns in FORMS[:3]]
+    values = dict(zip(FORMS, range(len(FORMS)), strict=True))
+    for thread, ns in places:
+        for id in FORMS[:3]:
+            made, metadata = checkpoint(id, **values), {"source": thread, "run_id": thread}
+            stored = saver.put(config(thread, ns), made, metadata, made["channel_versions"])  # type: ignore[arg-type]
+        for name in FORMS:
+            saver.put_writes(stored, [(name, name), (ERROR, name)], name, name)
+    for thread, ns in places:
+        assert ids(saver.list(config(thread, ns))) == sorted(FORMS[:3], reverse=True)
+        for id in FORMS[:3]:
+            found = saver.get_tuple(config(thread, ns, id))
+            assert found is not None and found.config == config(thread, ns, id)
+            assert found.metadata["source"] == thread  # type: ignore[typeddict-item]
+            assert found.checkpoint["channel_values"] == values
+        found = saver.get_tuple(config(thread, ns, FORMS[2]))
+        assert found is not None and found.pending_writes is not None
+        assert [one[0] for one in found.pending_writes] == [name for name in sorted(FORMS) for _ in range(2)]
+        assert {one[1] for one in found.pending_writes} == {ERROR, *FORMS}
+    saver.delete_for_runs(FORMS[:1])
+    saver.delete_thread(FORMS[2])
+    saver.prune(FORMS[3:4])
+    left = [one.config["configurable"]["thread_id"] for one in saver.list(None)]
+    assert [left.count(thread) for thread in FORMS] == [0, 9, 0, 3, 9, 9, 9, 9]
 
 
 def test_threads_and_namespaces_do_not_run_into_each_other(saver: GrainSaver) -> None:
@@ -164,6 +196,36 @@ def test_a_write_stays_and_a_special_one_is_replaced(saver: GrainSaver) -> None:
         ("task", "b", 2),
         ("task", "d", 4),
     ]
+
+
+def test_the_last_of_several_counts_after_the_clock_was_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, id = time.time_ns, str(uuid6())
+    with grainstore.open(tmp_path) as store:
+        for turn in range(4):
+            # Each time another process, whose clock is behind that of the one before.
+            monkeypatch.setattr(time, "time_ns", lambda back=turn * 60_000_000_000: now() - back)
+            saver = GrainSaver(store)
+            stored = put(saver, checkpoint(id, a=turn), step=turn)
+            for task in ("s", "t", "u"):
+                saver.put_writes(stored, [("a", turn), (RESUME, turn)], task)
+        found = GrainSaver(store).get_tuple(config())
+        assert found is not None and found.metadata["step"] == 3
+        assert found.checkpoint["channel_values"] == {"a": 3}
+        assert found.pending_writes == [one for task in "stu" for one in ((task, RESUME, 3), (task, "a", 0))]
+
+
+def test_a_task_finds_its_writes_among_many(tmp_path: Path) -> None:
+    with grainstore.open(tmp_path) as store:
+        saver, id = GrainSaver(store), str(uuid6())
+        for task in range(100):
+            saver.put_writes(config(checkpoint_id=id), [("a", task)], f"task {task}")
+        where: dict[str, Any] = {"user_id": "langgraph-thread:thread", "session_id": "thread/", "namespace": STEPS}
+        where["run_id"] = task_run(Place("thread", ""), id, "task 7")
+        where |= {"time_from": order(id), "time_to": order(id)}
+        page = store.page(where, sort="newest", limit=4, explain=True)
+        assert page.plan is not None and page.plan["scanned"] == len(page.results) == 1
 
 
 def test_a_checkpoint_that_is_stored_again_is_replaced(saver: GrainSaver) -> None:
@@ -355,6 +417,23 @@ def test_grains_of_others_beside_checkpoints_are_left_alone(tmp_path: Path) -> N
         assert [one["content"] for one in store.query({"type": "event"})] == ["a note"]
 
 
+def test_a_checkpoint_that_is_in_use_is_remembered(saver: GrainSaver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_HEADS", 2)
+    looked_for: list[str] = []
+    step_of = log.step_of
+
+    def counted(store: grainstore.Store, place: Place, checkpoint_id: str) -> Any:
+        looked_for.append(checkpoint_id)
+        return step_of(store, place, checkpoint_id)
+
+    monkeypatch.setattr(_saver, "step_of", counted)
+    used = put(saver, checkpoint())
+    for other in range(5):
+        saver.put(config(f"other {other}"), checkpoint(), {}, {})
+        saver.put_writes(used, [("a", other)], f"task {other}")
+    assert looked_for == []
+
+
 def test_a_long_thread_is_read_by_its_lists(tmp_path: Path) -> None:
     """However long a thread is, its newest checkpoint and any other take as many grains."""
     with grainstore.open(tmp_path) as store:
@@ -381,4 +460,7 @@ def test_a_long_thread_is_read_by_its_lists(tmp_path: Path) -> None:
                 assert calls == ["query", "get_batch"]
             calls.clear()
             put(saver, checkpoint(a=1, b=2), stored[-1], {"b": "1"})
-            assert calls == ["encode", "put_batch"]
+            assert calls == ["query", "encode", "put_batch"]
+            calls.clear()
+            saver.put_writes(stored[-1], [("a", 1)], "task")
+            assert calls == ["query", "put_batch"]

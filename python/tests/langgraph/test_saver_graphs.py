@@ -125,6 +125,30 @@ def test_a_subgraph_has_checkpoints_of_its_own(saver: GrainSaver) -> None:
     assert list(saver.list(config(ns=None))) == []
 
 
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_a_subgraph_does_not_bring_back_the_thread_of_its_run(saver: GrainSaver, durability: Any) -> None:
+    deletes = [False]
+
+    def inner(state: Numbers) -> dict[str, Any]:
+        return {"numbers": [2]}
+
+    child = StateGraph(Numbers).add_node("inner", inner).add_edge(START, "inner").compile()
+
+    def outer(state: Numbers) -> dict[str, Any]:
+        if deletes[0]:
+            saver.delete_thread("thread")
+        return {"numbers": child.invoke({"numbers": [1]})["numbers"]}
+
+    graph = StateGraph(Numbers).add_node("outer", outer).add_edge(START, "outer").compile(checkpointer=saver)
+    graph.invoke({"numbers": []}, config(), durability=durability)
+    deletes[0] = True
+    with pytest.raises(grainstore.ErasedError, match="was deleted"):
+        graph.invoke({"numbers": []}, config(), durability=durability)
+    assert list(saver.list(config(ns=None))) == []
+    deletes[0] = False
+    assert graph.invoke({"numbers": [0]}, config(), durability=durability)["numbers"] == [0, 1, 2]
+
+
 def test_a_task_that_failed_is_done_again_and_the_others_are_not(saver: GrainSaver) -> None:
     done: list[int] = []
     fails = [True]

@@ -6,7 +6,9 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from saver_kit import checkpoint, config, ids
@@ -162,6 +164,45 @@ def test_a_thread_that_another_process_deletes_stays_deleted(tmp_path: Path) -> 
         out, err = writer.communicate(timeout=120)
         assert writer.returncode == 1 and "was deleted (begin the run anew" in err, (out, err)
         assert saver.get_tuple(config()) is None and list(saver.list(None)) == []
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_a_lost_answer_is_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: bool) -> None:
+    """As where the owner does not answer in time: what was asked may be done, or not."""
+    lost: list[str] = []
+
+    def losing(name: str) -> Callable[..., Any]:
+        ask = getattr(grainstore.Store, name)
+
+        def asked(self: grainstore.Store, *arguments: Any, **options: Any) -> Any:
+            if name not in lost:
+                lost.append(name)
+                if done:
+                    ask(self, *arguments, **options)
+                raise grainstore.InDoubtError("it was done, or was not", code="ERR_IN_DOUBT")
+            return ask(self, *arguments, **options)
+
+        return asked
+
+    with GrainSaver(tmp_path / "store") as saver:
+        for name in ("put_many", "erase", "erase_user"):
+            monkeypatch.setattr(grainstore.Store, name, losing(name))
+        stored = []
+        for step in range(3):
+            lost.clear()
+            stored.append(
+                saver.put(config(), checkpoint(big="b" * 1_500_000, step=step), {"step": step}, {"step": "1"})
+            )
+            lost.clear()
+            saver.put_writes(stored[-1], [("step", step)], "task")
+        assert ids(saver.list(config())) == ids(stored[::-1])
+        found = saver.get_tuple(config())
+        assert found is not None and found.checkpoint["channel_values"]["step"] == 2
+        assert found.pending_writes == [("task", "step", 2)]
+        saver.prune(["thread"])
+        assert "erase" in lost and ids(saver.list(config())) == ids(stored[-1:])
+        saver.delete_thread("thread")
+        assert "erase_user" in lost and list(saver.list(None)) == []
 
 
 def test_the_owner_of_the_store_is_killed_while_another_writes(tmp_path: Path) -> None:

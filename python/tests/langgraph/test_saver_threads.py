@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.base.id import uuid6
 from saver_kit import checkpoint, config, ids
 
 import grainstore
 from grainstore.langgraph import GrainSaver
 from grainstore.langgraph import _saver_keep as keep
+from grainstore.langgraph import _saver_memory as memory
+from grainstore.langgraph._saver_keys import Place, task_run
 
 
 @pytest.fixture
@@ -81,22 +84,93 @@ def test_deleting_what_is_not_there_leaves_no_trace(store: grainstore.Store, sav
     assert store.audit()["head"] == before and grains(store) == 0
 
 
-def test_a_run_cannot_bring_a_deleted_thread_back(store: grainstore.Store, saver: GrainSaver) -> None:
-    mine = run(saver, config())
-    GrainSaver(store).delete_thread("thread")
-    with pytest.raises(grainstore.ErasedError, match="which this goes on from, was deleted"):
-        saver.put(mine[-1], checkpoint(a="old", b="old"), {}, {})
-    with pytest.raises(grainstore.ErasedError, match="was deleted"):
-        saver.put_writes(mine[-1], [("b", 1)], "task")
-    assert grains(store) == 0
-    # A run that asks first sees that it is gone, and begins anew.
-    assert saver.get_tuple(mine[-1]) is None
-    saver.put(mine[-1], checkpoint(a="new"), {}, {"a": "1"})
+@pytest.mark.parametrize("key", [None, b"k" * 32])
+@pytest.mark.parametrize("knows", ["it", "that it was there", "nothing"])
+def test_a_run_cannot_bring_a_deleted_thread_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, knows: str, key: bytes | None
+) -> None:
+    monkeypatch.setattr(memory, "_HEADS", 128 if knows == "it" else 1)
+    with grainstore.open(tmp_path / "encrypted", key=key) as store:
+        saver = GrainSaver(store)
+        mine = run(saver, config())
+        GrainSaver(store).delete_thread("thread")
+        run(saver, config("other"), steps=1)
+        saver = GrainSaver(store) if knows == "nothing" else saver
+        for again in range(2):
+            with pytest.raises(grainstore.ErasedError, match="which this goes on from, was deleted"):
+                saver.put(mine[-1], checkpoint(a="old", b="old" * again * 700_000), {}, {})
+            with pytest.raises(grainstore.ErasedError, match="was deleted"):
+                saver.put_writes(mine[-1], [("b", "old" * again * 700_000)], "task")
+            # A subgraph that the run enters.
+            with pytest.raises(grainstore.ErasedError, match="was deleted"):
+                saver.put(config(ns="child:1"), checkpoint(a=1), {"parents": {"": ids(mine)[-1]}}, {"a": "1"})
+            assert saver.get_tuple(mine[-1]) is None
+        assert store.subject_report("langgraph-thread:thread")["addresses"] == []
+        # Without the checkpoint, the thread begins anew.
+        goes_on = run(saver, config(), steps=2)[-1]
+        saver.put(config(ns="child:1"), checkpoint(a=1), {"parents": {"": ids([goes_on])[0]}}, {"a": "1"})
+        assert len(ids(saver.list(config(ns=None)))) == 3
+
+
+def test_a_checkpoint_whose_id_is_no_time_does_not_come_back_either(
+    saver: GrainSaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "_HEADS", 1)
+    one = saver.put(config(), checkpoint("1", a=1), {}, {"a": "1"})
+    run(saver, config("other"))
+    saver.delete_thread("thread")
+    with pytest.raises(grainstore.ErasedError, match="checkpoint '1' of thread 'thread'"):
+        saver.put(one, checkpoint("2", a=2), {}, {"a": "2"})
+    again = saver.put(config(), checkpoint("1", a=3), {}, {"a": "1"})
+    assert again == one
+    saver.put(one, checkpoint("2", versions={"a": "1"}, a=3), {}, {})
+    assert ids(saver.list(config())) == ["2", "1"]
+
+
+def test_a_checkpoint_that_nobody_had_is_taken_as_a_beginning(saver: GrainSaver) -> None:
+    unknown = config(checkpoint_id=str(uuid6()))
+    saver.put_writes(unknown, [("a", 1)], "task")
+    saver.put(unknown, checkpoint(a="x" * 1_500_000), {"parents": {"": 3, "child:1": None}}, {})
+    assert len(ids(saver.list(config()))) == 1
+    # Its values are dated as that one, and are left alone all the same.
+    saver.prune(["thread"])
     found = saver.get_tuple(config())
-    assert found is not None and found.checkpoint["channel_values"] == {"a": "new"}
+    assert found is not None and found.checkpoint["channel_values"] == {"a": "x" * 1_500_000}
 
 
-def test_threads_are_deleted_while_others_write_to_them(store: grainstore.Store, saver: GrainSaver) -> None:
+def test_a_thread_begins_anew_after_the_clock_was_set_back(
+    store: grainstore.Store, saver: GrainSaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = run(saver, config())
+    for thread in ("before", "thread", "behind"):
+        run(saver, config(thread), steps=1)
+        saver.delete_thread(thread)
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() - 60_000_000_000)
+    late = GrainSaver(store)
+    with pytest.raises(grainstore.ErasedError, match="was deleted"):
+        late.put(old[-1], checkpoint(a=1), {}, {})
+    mine = run(late, config(), steps=3)
+    child = run(late, config(ns="child:1"), steps=1)
+    assert ids(late.list(config())) == sorted(ids(mine), reverse=True) and ids(late.list(config(ns="child:1"))) == ids(
+        child
+    )
+    assert store.verify(full=True)["ok"]
+    late.delete_thread("thread")
+    with pytest.raises(grainstore.ErasedError, match="was deleted"):
+        late.put(mine[-1], checkpoint(a=1), {}, {})
+    assert grains(store) == 0
+
+
+@pytest.mark.parametrize("key", [None, b"k" * 32])
+def test_threads_are_deleted_while_others_write_to_them(tmp_path: Path, key: bytes | None) -> None:
+    with grainstore.open(tmp_path / "store", key=key) as store:
+        _delete_while_others_write(store, GrainSaver(store))
+        for user in ("langgraph-thread:thread", "langgraph-threads"):
+            assert store.subject_report(user)["addresses"] == []
+
+
+def _delete_while_others_write(store: grainstore.Store, saver: GrainSaver) -> None:
     stop, wrong = threading.Event(), []
 
     def write() -> None:
@@ -127,7 +201,7 @@ def test_threads_are_deleted_while_others_write_to_them(store: grainstore.Store,
     for thread in threads:
         thread.join()
     saver.delete_thread("thread")
-    assert not wrong and grains(store) == 0
+    assert not wrong and list(saver.list(None)) == []
 
 
 def test_pruning_keeps_the_newest_with_its_values_and_writes(store: grainstore.Store, saver: GrainSaver) -> None:
@@ -146,6 +220,48 @@ def test_pruning_keeps_the_newest_with_its_values_and_writes(store: grainstore.S
     saver.prune(["thread"], strategy="delete")
     assert ids(saver.list(config(ns=None))) == [] and len(ids(saver.list(config("other")))) == 4
     assert store.verify(full=True)["ok"]
+
+
+def test_pruning_reads_many_grains_at_once(
+    store: grainstore.Store, saver: GrainSaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(saver, config(), steps=40)
+    calls: list[str] = []
+    do = grainstore.Store._do
+
+    def counted(self: Any, method: str, *arguments: Any, **options: Any) -> Any:
+        calls.append(method)
+        return do(self, method, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(grainstore.Store, "_do", counted)
+        saver.prune(["thread"])
+    # Heads, writes and values of all but the newest; the value that all share stays.
+    assert calls.count("erase") == 39 * 3 - 1 and len(calls) - calls.count("erase") < 20
+    assert len(ids(saver.list(config()))) == 1
+
+
+def test_a_held_checkpoint_keeps_a_call_from_its_end_and_nothing_breaks(
+    store: grainstore.Store, saver: GrainSaver
+) -> None:
+    stored = run(saver, config(), steps=20)
+    held = [one.address for one in store.query({"run_id": task_run(Place("thread", ""), ids(stored)[9], "task")})]
+    store.hold(held[0], "case 7")
+    with pytest.raises(grainstore.InvalidationDeniedError):
+        saver.prune(["thread"])
+    for found in saver.list(config()):
+        assert set(found.checkpoint["channel_values"]) == {"a", "b"}
+    store.lift_hold(held[0], "closed")
+    saver.prune(["thread"])
+    assert ids(saver.list(config())) == ids(stored[-1:])
+    assert len(store.subject_report("langgraph-thread:thread")["addresses"]) == 4
+
+
+def test_a_copy_belongs_to_the_same_runs(store: grainstore.Store, saver: GrainSaver) -> None:
+    run(saver, config(), run_id="one")
+    saver.copy_thread("thread", "copy")
+    saver.delete_for_runs(["one"])
+    assert grains(store) == 0
 
 
 def test_runs_are_deleted_and_what_others_need_stays(store: grainstore.Store, saver: GrainSaver) -> None:
@@ -192,13 +308,13 @@ def test_an_interrupted_call_is_finished_by_the_next(
     assert grains(store) == 3
 
 
-@pytest.mark.parametrize("early", [True, False])
+@pytest.mark.parametrize("early", [{"early": time.time_ns() // 1_000_000}, {}])
 def test_values_without_a_checkpoint_are_pruned_but_those_of_one_to_come(
-    store: grainstore.Store, saver: GrainSaver, monkeypatch: pytest.MonkeyPatch, early: bool
+    store: grainstore.Store, saver: GrainSaver, monkeypatch: pytest.MonkeyPatch, early: dict[str, int]
 ) -> None:
     run(saver, config(), steps=1)
     before = grains(store)
-    reference = {"uri": "data:application/octet-stream;base64,AAAA", "modality": "binary", "metadata": {"early": early}}
+    reference = {"uri": "data:application/octet-stream;base64,AAAA", "modality": "binary", "metadata": early}
     store.put(
         {
             "type": "state",
@@ -209,7 +325,7 @@ def test_values_without_a_checkpoint_are_pruned_but_those_of_one_to_come(
         }
     )
     saver.prune(["thread"])
-    assert grains(store) == before + early
+    assert grains(store) == before + len(early)
     monkeypatch.setattr(keep, "_PATIENCE_MS", -1)
     saver.prune(["thread"])
     assert grains(store) == before and saver.get_tuple(config()) is not None
@@ -280,10 +396,67 @@ def test_an_encrypted_store(tmp_path: Path) -> None:
         assert saver.get_tuple(config()) is None and len(ids(saver.list(config("copy")))) == 6
         run(saver, config(), steps=1)
         assert len(ids(saver.list(config()))) == 1
-        # Each thread has its own key, so that there are no lists of all.
-        for call in (lambda: list(saver.list(None)), lambda: saver.delete_for_runs(["one"])):
-            with pytest.raises(grainstore.KeyRequiredError, match=r"a key for each thread.*name the thread"):
-                call()
+
+
+def test_an_encrypted_store_is_asked_for_all_threads(tmp_path: Path) -> None:
+    with grainstore.open(tmp_path / "store", key=b"k" * 32, preset="gdpr") as store:
+        saver = GrainSaver(store, processing_basis="contract")
+        threads, stored = ("a", "b", "", "caf\u00e9"), []
+        for thread in threads:
+            stored += [(thread, one) for one in run(saver, config(thread), run_id=thread)]
+        stored += [("b", one) for one in run(saver, config("b", "child:1"))]
+        saver.copy_thread("a", "copy")
+        saver.delete_thread("a")
+        in_order = sorted(((ids([one])[0], thread) for thread, one in stored if thread != "a"), reverse=True)
+        every = list(saver.list(None))
+        assert [(id, thread) for id, thread in _places(every) if thread != "copy"] == in_order
+        assert len(every) == len(in_order) + 4 and _places(every) == sorted(_places(every), reverse=True)
+        assert _places(saver.list(None, limit=3)) == _places(every[:3])
+        assert _places(saver.list(None, before=every[5].config, filter={"run_id": ""})) == [
+            one for one in _places(every[6:]) if one[1] == ""
+        ]
+        saver.delete_for_runs(["a", "b"])
+        assert {thread for _, thread in _places(saver.list(None))} == {"b", "", "caf\u00e9"}
+        for thread in (*threads, "copy"):
+            saver.delete_thread(thread)
+        assert list(saver.list(None)) == []
+        assert store.subject_report("langgraph-threads")["addresses"] == []
+
+
+def test_a_thread_that_begins_anew_while_it_is_deleted_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with grainstore.open(tmp_path / "store", key=b"k" * 32) as store:
+        saver = GrainSaver(store)
+        run(saver, config(), steps=1)
+        erase, entries_of = grainstore.Store.erase_user, keep.entries_of
+        when = ["after it is erased", "after its entries are read"]
+
+        def erased(self: grainstore.Store, *arguments: Any) -> Any:
+            answer = erase(self, *arguments)
+            if when[0].startswith("after it is"):
+                run(saver, config(), steps=1)
+            return answer
+
+        def read(self: grainstore.Store, thread: str) -> list[str]:
+            entries = entries_of(self, thread)
+            if when[0].startswith("after its"):
+                run(saver, config(), steps=1)
+            return entries
+
+        monkeypatch.setattr(grainstore.Store, "erase_user", erased)
+        monkeypatch.setattr(keep, "entries_of", read)
+        for _ in range(2):
+            saver.delete_thread("thread")
+            assert len(list(saver.list(None))) == 1
+            when.reverse()
+        monkeypatch.undo()
+        saver.delete_thread("thread")
+        assert list(saver.list(None)) == [] and store.subject_report("langgraph-threads")["addresses"] == []
+
+
+def _places(found: Any) -> list[tuple[str, str]]:
+    return [(one.checkpoint["id"], one.config["configurable"]["thread_id"]) for one in found]
 
 
 def test_values_that_are_missing_are_told(store: grainstore.Store, saver: GrainSaver) -> None:

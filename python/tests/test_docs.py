@@ -45,6 +45,8 @@ def blocks(page: Path) -> Iterator[Block]:
 def run_page(page: Path, directory: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """Runs the blocks of a page from top to bottom, in a directory and without a network, and counts them."""
     monkeypatch.chdir(directory)
+    # Processes that a page starts find the package where this one does.
+    monkeypatch.setenv("PYTHONPATH", str(Path(grainstore.__file__).parents[1]))
     without_network(monkeypatch)
     names: dict[str, Any] = {"__name__": "__main__"}
     count = 0

@@ -205,10 +205,12 @@ class GrainSaver(BaseCheckpointSaver[str]):
         """Stores what goes on from a checkpoint, or belongs to it. It is looked for if this saver does not have it."""
         if origin is None:
             return store(None)
+        # Asked before it is looked for: meanwhile a call beside this one may store it, and remember it.
+        was_there = self._memory.has_known(*origin)
         known = self._memory.head(*origin)
         if known is None:
             found = self._stored(*origin)
-            if found is None and self._memory.has_known(*origin):
+            if found is None and was_there:
                 raise deleted(*origin)
             return store(missing(*origin) if found is None else found)
         try:

@@ -484,3 +484,20 @@ def test_a_copy_is_not_made_of_a_thread_that_goes(
     with pytest.raises(grainstore.NotFoundError, match="was deleted while it was copied"):
         saver.copy_thread("thread", "copy")
     assert list(saver.list(None)) == []
+
+
+def test_writes_are_stored_beside_the_put_of_their_checkpoint(
+    saver: GrainSaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # LangGraph does both at once: the put ends while the writes look for the checkpoint.
+    made, look = checkpoint(a="value"), saver._stored
+
+    def looks(place: Place, checkpoint_id: str) -> Any:
+        found = look(place, checkpoint_id)
+        saver.put(config(), made, {}, made["channel_versions"])
+        return found
+
+    monkeypatch.setattr(saver, "_stored", looks)
+    saver.put_writes(config(checkpoint_id=made["id"]), [("a", 1)], "task")
+    found = saver.get_tuple(config())
+    assert found is not None and found.pending_writes == [("task", "a", 1)]

@@ -14,7 +14,7 @@ import textwrap
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +182,15 @@ def test_what_listens_to_an_asynchronous_stream_may_end_it(tmp_path: Path) -> No
     asyncio.run(streams())
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C raises, also where the tests run in the background of a shell, which starts them without that."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, former)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_does_not_wait_for_an_embedder(tmp_path: Path) -> None:
     done = threading.Event()
 

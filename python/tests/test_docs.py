@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import os
 import re
 import socket
 from collections.abc import Iterator
@@ -16,7 +17,8 @@ import pytest
 import grainstore
 from grainstore import _errors
 
-ROOT = Path(__file__).resolve().parents[2]
+#: Where the pages are: with the source, or where it is told, as for the tests of a wheel.
+ROOT = Path(os.environ.get("GRAINSTORE_DOCS") or Path(__file__).resolve().parents[2])
 PYTHON = ROOT / "docs" / "python.md"
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -89,7 +89,9 @@ def test_a_fork_is_told_and_leaves_the_store_alone(tmp_path: Path) -> None:
 def test_ctrl_c_ends_what_takes_long(tmp_path: Path) -> None:
     process = script(
         """
-        import grainstore, sys, threading
+        import grainstore, signal, sys, threading
+        # What runs in the background of a shell is started without it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         embedder = grainstore.Embedder(lambda texts: threading.Event().wait(), "m", 2, timeout=600)
         store = grainstore.open(sys.argv[1], embedder=embedder)
         store.put(grainstore.Event("hello"))

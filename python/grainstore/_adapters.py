@@ -324,9 +324,20 @@ class Erasing:
                 # Somebody may be about to erase it.
                 continue
             try:
-                self._finish([note.address], () if is_there else note["context"]["erase"])
+                self._finish([note.address], () if is_there else self._own(note))
             except PermissionError as error:
                 _log.info("an erasure is left unfinished: %s", error)
+
+    def _own(self, note: Found) -> list[str]:
+        """What a note may have erased: nothing beyond its own namespace, whoever wrote it."""
+        own, addresses = note.get("namespace", "shared"), note["context"]["erase"]
+        grains = self._store.get_many(addresses)
+        spaces = ("" if grain is None else grain.get("namespace", "shared") for grain in grains)
+        return [
+            address
+            for address, space in zip(addresses, spaces, strict=True)
+            if space == own or space.startswith(f"{own}:")
+        ]
 
     def _note(self, addresses: Sequence[str], of: str | None) -> list[str]:
         """Notes what is to be erased; with ``of``, once that is gone."""

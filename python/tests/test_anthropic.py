@@ -579,3 +579,15 @@ def test_without_the_sdk_the_extra_is_named() -> None:
     code = "import sys; sys.modules['anthropic'] = None; import grainstore.anthropic"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "ImportError: grainstore.anthropic needs the SDK: pip install grainstore[anthropic]" in done.stderr
+
+
+def test_a_note_of_an_erasure_reaches_no_further_than_its_namespace(store: grainstore.Store) -> None:
+    other = store.put({"type": "event", "content": "of somebody else", "namespace": "other"}).address
+    near = store.put({"type": "event", "content": "of a neighbour", "namespace": "memory2"}).address
+    tool = GrainMemoryTool(store, namespace="memory")
+    tell(tool, "create", path="/memories/a.md", file_text="mine")
+    tool._files._erasing._note([other, near], None)
+    again = GrainMemoryTool(store, namespace="memory")
+    assert store.exists(other) and store.exists(near)
+    assert list(store.query({"namespace": "memory", "relation": "erasing"})) == []
+    assert "mine" in tell(again, "view", path="/memories/a.md")

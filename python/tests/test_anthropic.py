@@ -23,7 +23,7 @@ pytest.importorskip("anthropic.lib.tools")
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 from anthropic.tools.memory import BetaLocalFilesystemMemoryTool
-from conftest import cut_short
+from kit import cut_short
 
 from grainstore.anthropic import AsyncGrainMemoryTool, GrainMemoryTool
 

@@ -23,7 +23,7 @@ pytest.importorskip("agents")
 from agents import Agent, Model, ModelResponse, RunConfig, Runner, SQLiteSession, Usage, function_tool
 from agents.items import TResponseStreamEvent
 from agents.memory import Session, SessionSettings
-from conftest import cut_short
+from kit import cut_short
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 from grainstore.openai_agents import GrainSession

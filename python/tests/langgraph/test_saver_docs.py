@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_docs import ROOT
 
-PAGE = Path(__file__).parents[3] / "docs" / "langgraph-saver.md"
+PAGE = ROOT / "docs" / "langgraph-saver.md"
 
 
-@pytest.mark.skipif(not PAGE.exists(), reason="the pages are not beside the tests")
 def test_the_examples_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)

@@ -195,6 +195,10 @@ class Files:
         relations = (_FILE, PART, _REMOVING, _REMOVED, _CLAIM)
         grains = finished(one for name in relations for one in self._all(type="state", relation=name))
         self._erasing.erase_all([grain.address for grain in grains])
+        # A file that was moved meanwhile is a version more, with the parts that were erased.
+        for id in {grain["entity_id"] for grain in grains if grain.get("relation") == _FILE}:
+            while later := self._all(entity_id=id):
+                self._erasing.erase_all([grain.address for grain in later])
 
     @contextlib.contextmanager
     def alone(self, name: str) -> Iterator[None]:

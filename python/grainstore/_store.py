@@ -139,7 +139,8 @@ class _Face(Calls):
         """The same store for somebody else: a namespace and a person alone, with writes recorded under ``actor``.
 
         ``purposes`` are what it says it reads for. What is not given is as in this session. Raises
-        :class:`AccessError` for what is wider than it, and for other purposes.
+        :class:`AccessError` for what is wider than it, and for other purposes: a rule may refuse any of them, so that
+        fewer are wider.
         """
         self._shared.check()
         scope = self._scope.narrowed(_Scope.of(namespace, user_id, actor, purposes))

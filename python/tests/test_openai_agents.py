@@ -493,3 +493,18 @@ def test_without_the_sdk_the_extra_is_named() -> None:
     code = "import sys; sys.modules['agents'] = None; import grainstore.openai_agents"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "ImportError: grainstore.openai_agents needs the SDK: pip install grainstore[openai-agents]" in done.stderr
+
+
+def test_a_large_item_that_was_taken_out_in_part_is_finished(
+    store: grainstore.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = GrainSession("c", store)
+    large = random.Random(7).randbytes(9_000_000).hex()
+    asyncio.run(session.add_items([{"role": "user", "content": large}]))
+    cut_short(monkeypatch, store, after=1)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(session.pop_item())
+    monkeypatch.undo()
+    # The parts are more than an answer holds.
+    assert asyncio.run(GrainSession("c", store).get_items()) == []
+    assert list(store.query({"namespace": "openai-agents"}, include_superseded=True)) == []

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from .._errors import IntegrityError
+from .._errors import ErasedError, IntegrityError
 from .._store import Store
 from ._saver_keys import VALUES, name_of, text_of
 
@@ -185,8 +185,14 @@ class Library:
 
 
 def grains_of(store: Store, addresses: list[str]) -> list[dict[str, Any] | None]:
-    """Grains by their addresses, None for those that are not there."""
-    grains: list[dict[str, Any] | None] = store.call("get_batch", {"addresses": addresses})["grains"]
+    """Grains by their addresses, None for those that are not there.
+
+    Raises :class:`Gone` where the key of an encrypted one is destroyed meanwhile.
+    """
+    try:
+        grains: list[dict[str, Any] | None] = store.call("get_batch", {"addresses": addresses})["grains"]
+    except ErasedError as error:
+        raise Gone(str(error)) from error
     return grains
 
 

@@ -140,12 +140,13 @@ class GrainStore(BaseStore):
 
         Embeddings are asked on the loop, by their asynchronous methods; all else happens on threads.
         """
-        loop, pool = asyncio.get_running_loop(), self._pool()
-        plan = await loop.run_in_executor(pool, self._plan, list(ops))
+        loop = asyncio.get_running_loop()
+        plan = await loop.run_in_executor(self._pool(), self._plan, list(ops))
         asked = (self._embeddings().aembed_query(text) for text in plan.questions)
         questions = list(await asyncio.gather(*asked))
         vectors = await self._embeddings().aembed_documents(plan.texts) if plan.texts else []
-        return await loop.run_in_executor(pool, self._run, plan, questions, vectors)
+        # Asked for again, since it may have been closed while texts were embedded.
+        return await loop.run_in_executor(self._pool(), self._run, plan, questions, vectors)
 
     # Expiry
 

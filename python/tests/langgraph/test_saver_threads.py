@@ -501,3 +501,29 @@ def test_writes_are_stored_beside_the_put_of_their_checkpoint(
     saver.put_writes(config(checkpoint_id=made["id"]), [("a", 1)], "task")
     found = saver.get_tuple(config())
     assert found is not None and found.pending_writes == [("task", "a", 1)]
+
+
+def test_a_thread_begins_anew_in_the_millisecond_after_its_deletion(saver: GrainSaver) -> None:
+    for _ in range(60):
+        run(saver, config(), steps=1)
+        saver.delete_thread("thread")
+        made = checkpoint(a="anew")
+        # Beside the put of the checkpoint, and before it.
+        saver.put_writes(config(checkpoint_id=made["id"]), [("a", 1)], "task")
+        saver.put(config(), made, {}, made["channel_versions"])
+
+
+def test_writes_that_come_while_a_run_is_deleted_go_with_it(
+    store: grainstore.Store, saver: GrainSaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = run(saver, config(), steps=2, run_id="r")
+    erase_all = keep._erase_all
+
+    def late(of: grainstore.Store, addresses: Any) -> None:
+        monkeypatch.setattr(keep, "_erase_all", erase_all)
+        saver.put_writes(stored[0], [("a", "late")], "another task")
+        erase_all(of, addresses)
+
+    monkeypatch.setattr(keep, "_erase_all", late)
+    saver.delete_for_runs(["r"])
+    assert grains(store) == 0

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from .._errors import ErasedError, InDoubtError
+from .._errors import AccessError, ErasedError, InDoubtError
 from .._store import Store
 from ._saver_keys import Place, moment, name_of, owner
 from ._saver_records import Head
@@ -22,8 +22,9 @@ Committed: TypeAlias = list[dict[str, Any]]
 
 # How often is asked for what may be asked twice, and whose answer was lost.
 _ATTEMPTS = 5
-# Entries of the audit log that are read at a time.
+# Entries of the audit log that are read at a time, and how many times at most.
 _ENTRIES = 500
+_PAGES = 200
 
 
 class Missing(NamedTuple):
@@ -104,15 +105,18 @@ def _after_erasures(store: Store, at: int, refusal: ErasedError) -> int:
     """A time after the last erasure of a thread that the audit log has from ``at`` on: this thread's may be that one.
 
     So a thread begins anew in the millisecond of its erasure, and after the clock was set back. Raises ``refusal``
-    where there is none.
+    where there is none among the last 100,000 entries, and in a session that may not read the log.
     """
-    end = store.audit(limit=1)["head"]["sequence"] + 1
-    while end > 0:
-        begin = max(end - _ENTRIES, 0)
-        for entry in reversed(_entries(store, begin, end)):
-            if entry["operation"] == "erase_user" and entry["decision"] == "done" and entry["time_ms"] >= at:
-                return int(entry["time_ms"]) + 1
-        end = begin
+    try:
+        end = store.audit(limit=1)["head"]["sequence"] + 1
+        for _ in range(_PAGES):
+            begin = max(end - _ENTRIES, 0)
+            for entry in reversed(_entries(store, begin, end)):
+                if entry["operation"] == "erase_user" and entry["decision"] == "done" and entry["time_ms"] >= at:
+                    return int(entry["time_ms"]) + 1
+            end = begin
+    except AccessError:
+        pass
     raise refusal
 
 

@@ -8,28 +8,30 @@ use crate::commands::{
     recall, reindex, remove_vectors, rpc, saga, sign, state_changes, stats, subject_report,
     supersede, verify, verify_signature, views,
 };
+#[cfg(feature = "serve")]
+use crate::commands::{serve, tokens};
 use crate::context::Context;
 use crate::error::Result;
 use crate::repl;
 
 /// Declares the commands by group: a variant for each, and its arguments, which have a `run`.
 macro_rules! commands {
-    ($($group:literal { $($name:ident($arguments:ty)),+ $(,)? })+) => {
+    ($($group:literal { $($(#[$if:meta])? $name:ident($arguments:ty)),+ $(,)? })+) => {
         /// What to do.
         #[derive(Debug, Subcommand)]
         pub(crate) enum Command {
-            $($($name($arguments)),+),+
+            $($($(#[$if])? $name($arguments)),+),+
         }
 
         impl Command {
             /// Groups of the help text, each with as many commands as follow in the order of the variants.
             pub(crate) const GROUPS: &'static [(&'static str, usize)] =
-                &[$(($group, [$(stringify!($name)),+].len())),+];
+                &[$(($group, [$($(#[$if])? stringify!($name)),+].len())),+];
 
             /// Runs the command.
             pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
                 match self {
-                    $($(Self::$name(arguments) => arguments.run(context)),+),+
+                    $($($(#[$if])? Self::$name(arguments) => arguments.run(context)),+),+
                 }
             }
         }
@@ -99,5 +101,9 @@ commands! {
     "For programs" {
         Mcp(mcp::Mcp),
         Rpc(rpc::Rpc),
+        #[cfg(feature = "serve")]
+        Serve(serve::Serve),
+        #[cfg(feature = "serve")]
+        Tokens(tokens::Tokens),
     }
 }

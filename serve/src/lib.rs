@@ -24,8 +24,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(feature = "http")]
+mod http;
 mod mcp;
 mod memory;
 
+#[cfg(feature = "http")]
+pub use http::{
+    Grant, HttpOptions, MadeToken, NewToken, TlsFiles, Token, Tokens, openapi, serve_http,
+};
 pub use mcp::{McpOptions, Profile, serve_mcp};
 pub use memory::Operations;

@@ -32,11 +32,15 @@ pub(crate) mod reindex;
 pub(crate) mod remove_vectors;
 pub(crate) mod rpc;
 pub(crate) mod saga;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod sign;
 pub(crate) mod state_changes;
 pub(crate) mod stats;
 pub(crate) mod subject_report;
 pub(crate) mod supersede;
+#[cfg(feature = "serve")]
+pub(crate) mod tokens;
 pub(crate) mod verify;
 pub(crate) mod verify_signature;
 pub(crate) mod views;

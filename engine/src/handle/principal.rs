@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::handle::session::Session;
-use crate::rules::policy::Authority;
 use crate::write::plan::Principal;
 
 /// Maximum size of a reason, such as that of [`Session::hold`](crate::Session::hold), or of a justification
@@ -19,10 +18,7 @@ impl Session {
             viewer: Arc::clone(self.viewer()),
             actor: self.options().actor.clone(),
             purposes: self.options().purposes.clone(),
-            authority: Authority::of(
-                self.options().actor.as_deref(),
-                self.store().inner().operator(),
-            ),
+            authority: self.options().authority(self.store().inner().operator()),
             is_reviewer: self.store().inner().is_reviewer(self.options().actor.as_deref()),
             reason: None,
             began: self.now(),

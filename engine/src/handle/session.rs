@@ -888,6 +888,6 @@ fn normalise_options(options: SessionOptions) -> SessionOptions {
         user_id: nfc(options.user_id),
         actor: nfc(options.actor),
         agent_id: nfc(options.agent_id),
-        purposes: options.purposes,
+        ..options
     }
 }

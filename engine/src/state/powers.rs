@@ -65,7 +65,15 @@ impl SessionOptions {
     #[must_use]
     pub fn have_powers(&self, operator: Option<&str>) -> bool {
         let is_limited = self.namespace.is_some() || self.user_id.is_some();
-        !is_limited && Authority::of(self.actor.as_deref(), operator).is_operator()
+        !is_limited && self.authority(operator).is_operator()
+    }
+
+    /// The authority of a session as these say.
+    pub(crate) fn authority(&self, operator: Option<&str>) -> Authority {
+        match self.unprivileged {
+            true => Authority::Agent,
+            false => Authority::of(self.actor.as_deref(), operator),
+        }
     }
 }
 
@@ -75,6 +83,29 @@ mod tests {
 
     use super::*;
     use crate::{OpenOptions, Store};
+
+    #[test]
+    fn an_unprivileged_session_has_no_power_whatever_its_actor() {
+        let dir = tempfile::TempDir::new().unwrap();
+        for operator in [None, Some("did:web:ops")] {
+            for actor in [None, Some("did:web:ops"), Some("did:web:agent")] {
+                let (actor, unprivileged) = (actor.map(str::to_owned), true);
+                let options = SessionOptions { actor, unprivileged, ..SessionOptions::default() };
+                assert!(!options.have_powers(operator), "{options:?} {operator:?}");
+            }
+        }
+        let store = Store::open(dir.path(), &OpenOptions::new().create(true)).unwrap();
+        let options = SessionOptions { unprivileged: true, ..SessionOptions::default() };
+        let session = store.session(options);
+        let part = session.narrower_part(None, None, Some("agent".into())).unwrap();
+        for session in [session, part] {
+            assert!(!session.has_powers());
+            for power in Power::ALL {
+                let told = session.check_power(*power).map_err(|error| error.code());
+                assert_eq!(told, Err("ERR_ACCESS"), "{power:?}");
+            }
+        }
+    }
 
     #[test]
     fn powers_are_the_operators_in_a_session_without_a_namespace_and_a_user() {

@@ -37,4 +37,7 @@ pub struct SessionOptions {
     pub agent_id: Option<String>,
     /// The purposes of its reads.
     pub purposes: Vec<String>,
+    /// True for a session that is never the operator's, whatever its actor: one that a server gives to a client.
+    /// Without an actor its writes are recorded as the operator's all the same, so give it one.
+    pub unprivileged: bool,
 }

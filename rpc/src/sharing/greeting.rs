@@ -14,7 +14,7 @@ use crate::error::{Code, Error, Result};
 use crate::lines::{Line, read_line};
 
 /// The version of what is spoken on the socket.
-const PROTOCOL: u32 = 2;
+const PROTOCOL: u32 = 3;
 /// The version of this program.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The setting of the embedder.
@@ -57,6 +57,7 @@ pub(super) struct Scope {
     actor: Option<String>,
     agent_id: Option<String>,
     purposes: Vec<String>,
+    unprivileged: bool,
 }
 
 /// The answer to a first line.
@@ -109,14 +110,15 @@ impl From<&SessionOptions> for Scope {
             actor: options.actor.clone(),
             agent_id: options.agent_id.clone(),
             purposes: options.purposes.clone(),
+            unprivileged: options.unprivileged,
         }
     }
 }
 
 impl From<Scope> for SessionOptions {
     fn from(scope: Scope) -> Self {
-        let Scope { namespace, user_id, actor, agent_id, purposes } = scope;
-        Self { namespace, user_id, actor, agent_id, purposes }
+        let Scope { namespace, user_id, actor, agent_id, purposes, unprivileged } = scope;
+        Self { namespace, user_id, actor, agent_id, purposes, unprivileged }
     }
 }
 

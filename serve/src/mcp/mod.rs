@@ -19,12 +19,15 @@ mod unanswered;
 mod wire;
 
 use std::io::{Read, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use grainstore_rpc::{Client, Code, Error, Result};
 
 use crate::memory::{Memory, Open, Operations};
 use connection::Connection;
+#[cfg(feature = "http")]
+pub(crate) use server::Server as McpServer;
 use server::Server;
 
 /// Threads for calls that block: as many calls run at once.
@@ -81,6 +84,35 @@ impl McpOptions {
             user_id: None,
         }
     }
+
+    fn split(self) -> (Memory, connection::Setting) {
+        let Self { open, profile, allow_erase, namespace, user_id } = self;
+        let setting = connection::Setting { profile, allow_erase, namespace, user_id };
+        (Memory::new(open), setting)
+    }
+}
+
+/// A memory that answers requests without connections, over HTTP: each has a server of its own, and what is confirmed is
+/// shared by all.
+#[cfg(feature = "http")]
+#[derive(Clone)]
+pub(crate) struct Shared {
+    connection: Arc<Connection>,
+    ended: tokio::sync::watch::Receiver<bool>,
+}
+
+#[cfg(feature = "http")]
+impl Shared {
+    /// The memory that is asked; `ended` tells when nobody is asked any more.
+    pub(crate) fn new(options: McpOptions, ended: tokio::sync::watch::Receiver<bool>) -> Self {
+        let (memory, setting) = options.split();
+        Self { connection: Arc::new(Connection::new(memory, setting)), ended }
+    }
+
+    /// A server of one request.
+    pub(crate) fn server(&self) -> Server {
+        Server::new(Arc::clone(&self.connection), self.ended.clone())
+    }
 }
 
 /// Serves one connection until the end of its input, or until nobody takes its output; then closes the store.
@@ -103,13 +135,12 @@ pub fn serve_mcp(
         .map_err(|error| {
             Error::new(Code::Io, format!("cannot start threads: {error}"), "try again")
         })?;
-    let McpOptions { open, profile, allow_erase, namespace, user_id } = options;
-    let memory = Memory::new(open);
-    let setting = connection::Setting { profile, allow_erase, namespace, user_id };
+    let (memory, setting) = options.split();
     let written = runtime.block_on(async {
         let (wire, written) = wire::Wire::over(input, output);
         memory.begin();
-        let server = Server::new(Connection::new(memory.clone(), setting), wire.ended());
+        let connection = Connection::new(memory.clone(), setting);
+        let server = Server::new(Arc::new(connection), wire.ended());
         let running = rmcp::service::serve_directly(server, wire, None);
         // The loop ends by itself; how it ended concerns nobody.
         let _ = running.waiting().await;

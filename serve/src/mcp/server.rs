@@ -48,14 +48,14 @@ const METHODS: &[&str] = &[
 ];
 
 /// The server of one connection.
-pub(super) struct Server {
-    connection: Connection,
+pub(crate) struct Server {
+    connection: Arc<Connection>,
     /// Tells when the connection has ended.
     ended: watch::Receiver<bool>,
 }
 
 impl Server {
-    pub(super) fn new(connection: Connection, ended: watch::Receiver<bool>) -> Self {
+    pub(super) fn new(connection: Arc<Connection>, ended: watch::Receiver<bool>) -> Self {
         Self { connection, ended }
     }
 

@@ -31,7 +31,7 @@ const USER: &str = "marisol";
 /// The assistant that writes it. The audit log has its pseudonym, by which `grain audit --by` finds it.
 const ACTOR: &str = "did:web:example.com:agents:quill";
 /// Time of the queries: Sunday 15 March 2026, 20:00 UTC, after the last grain.
-const QUERY_TIME: EpochMs = EpochMs::new(1_773_604_800_000);
+pub(super) const QUERY_TIME: EpochMs = EpochMs::new(1_773_604_800_000);
 
 /// The statement that assembles the context.
 const CONTEXT_STATEMENT: &str = r#"ASSEMBLE monday FOR "what an assistant should know on Monday morning"

@@ -1,0 +1,388 @@
+//! Who asks: the holder of a bearer token, or who has signed in to the console.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use axum::http::{HeaderMap, HeaderValue, header};
+use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
+use grainstore_rpc::Client;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+use tokio::sync::Semaphore;
+
+use super::failure::{Failure, Result};
+use super::limits::{Bucket, Failed, MAX_OF_TOKEN};
+use super::tokens::{Grant, Kept, Stamp, Tokens, Unknown, now_ms, random};
+
+/// Streams of CAL of one token at once (CAL 11.6).
+pub(super) const MAX_STREAMS: usize = 3;
+/// Change feeds of one token at once.
+pub(super) const MAX_FEEDS: usize = 8;
+/// How long somebody stays signed in to the console.
+const SIGNED_IN: Duration = Duration::from_secs(12 * 3600);
+/// How long the URL holds that signs in.
+const CODE_LIFE: Duration = Duration::from_secs(600);
+/// Most that are signed in at once; beyond, the oldest gives way.
+const MAX_SIGNED_IN: usize = 256;
+/// The cookie of the console.
+const COOKIE: &str = "grainstore_console";
+/// The header that a page of the console adds, and no other page can.
+const CSRF: &str = "x-csrf-token";
+/// What a client is told to send.
+const CHALLENGE: &str = "Bearer realm=\"grainstore\"";
+const CHALLENGE_INVALID: &str = "Bearer realm=\"grainstore\", error=\"invalid_token\"";
+
+/// What somebody may do here: of a token, or of who started the server.
+pub(super) struct Access {
+    /// The id of the token; `console` of who started the server.
+    pub(super) id: String,
+    pub(super) label: String,
+    pub(super) grant: Grant,
+    pub(super) expires_at: Option<i64>,
+    /// The store, in the session that is granted.
+    pub(super) client: Client,
+    pub(super) bucket: Bucket,
+    /// Requests at once.
+    pub(super) places: Arc<Semaphore>,
+    /// Streams of CAL, and change feeds, at once.
+    pub(super) streams: Arc<Semaphore>,
+    pub(super) feeds: Arc<Semaphore>,
+}
+
+impl Access {
+    fn new(
+        id: &str,
+        label: &str,
+        grant: Grant,
+        expires_at: Option<i64>,
+        store: &Client,
+        rate: u32,
+    ) -> Self {
+        Self {
+            id: id.to_owned(),
+            label: label.to_owned(),
+            client: store.with_session(grant.session()),
+            grant,
+            expires_at,
+            bucket: Bucket::new(rate),
+            places: Arc::new(Semaphore::new(MAX_OF_TOKEN)),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            feeds: Arc::new(Semaphore::new(MAX_FEEDS)),
+        }
+    }
+
+    /// What its holder is told of it.
+    pub(super) fn told(&self) -> Value {
+        let Grant { namespace, user_id, actor, purposes, writes, operator } = &self.grant;
+        json!({
+            "id": self.id,
+            "label": self.label,
+            "namespace": namespace,
+            "user_id": user_id,
+            "actor": actor,
+            "purposes": purposes,
+            "tier": u8::from(*writes),
+            "operator": operator,
+            "expires_at": self.expires_at,
+        })
+    }
+}
+
+/// Who asks, for one request.
+#[derive(Clone)]
+pub(super) struct Caller {
+    pub(super) access: Arc<Access>,
+    /// Whether a browser asks, by its cookie.
+    pub(super) is_console: bool,
+}
+
+/// Somebody who has signed in to the console.
+struct SignedIn {
+    /// The id of the token it rests on; `None` for who started the server.
+    token: Option<String>,
+    access: Arc<Access>,
+    csrf: String,
+    since: Instant,
+}
+
+/// Who may ask, of one server.
+pub(super) struct Accesses {
+    tokens: Tokens,
+    store: Client,
+    rate: u32,
+    /// The file of tokens, as it was read last.
+    kept: RwLock<(Stamp, Arc<Kept>)>,
+    /// What tokens have granted, by their ids, with the hash of their texts.
+    granted: Mutex<HashMap<String, (String, Arc<Access>)>>,
+    /// The one-time code of the console, by its hash.
+    code: Mutex<Option<([u8; 32], Instant)>>,
+    console: Arc<Access>,
+    /// By the hash of the cookie.
+    signed_in: Mutex<HashMap<[u8; 32], SignedIn>>,
+    failed: Failed,
+}
+
+/// The answer to a sign-in: the cookie to set, and what the page is told.
+pub(super) struct Welcome {
+    pub(super) cookie: HeaderValue,
+    pub(super) told: Value,
+}
+
+fn digest(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+/// A secret that nobody guesses.
+fn secret() -> grainstore_rpc::Result<String> {
+    let mut bytes = [0; 32];
+    random(&mut bytes)?;
+    Ok(BASE64URL_NOPAD.encode(&bytes))
+}
+
+impl Accesses {
+    /// `console` is what who started the server may do. Each token may ask `rate` times a second.
+    pub(super) fn new(
+        tokens: Tokens,
+        store: Client,
+        console: Grant,
+        rate: u32,
+    ) -> grainstore_rpc::Result<Self> {
+        let (kept, stamp) = tokens.read()?;
+        let console = Access::new("console", "who started the server", console, None, &store, rate);
+        Ok(Self {
+            tokens,
+            store,
+            rate,
+            kept: RwLock::new((stamp, Arc::new(kept))),
+            granted: Mutex::default(),
+            code: Mutex::default(),
+            console: Arc::new(console),
+            signed_in: Mutex::default(),
+            failed: Failed::default(),
+        })
+    }
+
+    /// Makes the code of a URL that signs in once. The one before ends.
+    ///
+    /// # Errors
+    /// `ERR_IO` where the system gives no random numbers.
+    pub(super) fn new_code(&self) -> grainstore_rpc::Result<String> {
+        let code = secret()?;
+        *self.code.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some((digest(&code), Instant::now()));
+        Ok(code)
+    }
+
+    /// The file of tokens, read anew where it has changed. One that cannot be read opens nothing.
+    fn kept(&self) -> Result<Arc<Kept>> {
+        let stamp = self.tokens.stamp();
+        {
+            let known = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+            if known.0 == stamp {
+                return Ok(Arc::clone(&known.1));
+            }
+        }
+        let (kept, stamp) = self.tokens.read()?;
+        let kept = Arc::new(kept);
+        *self.kept.write().unwrap_or_else(PoisonError::into_inner) = (stamp, Arc::clone(&kept));
+        // What is no more, or is something else, is forgotten.
+        self.granted.lock().unwrap_or_else(PoisonError::into_inner).retain(|id, (hash, _)| {
+            kept.by_id(id).is_some_and(|token| token.hash == *hash && token.check(now_ms()).is_ok())
+        });
+        Ok(kept)
+    }
+
+    /// What the token of this text grants.
+    fn of_token(&self, text: &str) -> Result<Arc<Access>> {
+        let kept = self.kept()?;
+        let invalid = |why: &str| Failure::unauthorized(why, CHALLENGE_INVALID);
+        let token = kept.find(text).ok_or_else(|| invalid("this is no token of this store"))?;
+        token.check(now_ms()).map_err(|unknown| {
+            invalid(match unknown {
+                Unknown::Expired => "this token has expired",
+                Unknown::Revoked => "this token was revoked",
+            })
+        })?;
+        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((hash, access)) = granted.get(&token.id)
+            && *hash == token.hash
+        {
+            return Ok(Arc::clone(access));
+        }
+        let grant = Kept::grant(token, text).ok_or_else(|| invalid("this token is damaged"))?;
+        let access = Access::new(
+            &token.id,
+            token.label(),
+            grant,
+            token.expires_at(),
+            &self.store,
+            self.rate,
+        );
+        let access = Arc::new(access);
+        granted.insert(token.id.clone(), (token.hash.clone(), Arc::clone(&access)));
+        Ok(access)
+    }
+
+    /// Whether what somebody may do still holds: for what goes on after its request was let in.
+    pub(super) fn holds(&self, access: &Access) -> bool {
+        let is_console = access.id == self.console.id;
+        is_console
+            || self.kept().is_ok_and(|kept| {
+                kept.by_id(&access.id).is_some_and(|token| token.check(now_ms()).is_ok())
+            })
+    }
+
+    /// Finds out who asks. `from` is where the request comes from, `needs_csrf` false for what a page cannot add a
+    /// header to.
+    ///
+    /// # Errors
+    /// 401 for nobody, 403 for a cookie without its header, 429 after too many tries.
+    pub(super) fn caller(
+        &self,
+        headers: &HeaderMap,
+        from: IpAddr,
+        needs_csrf: bool,
+    ) -> Result<Caller> {
+        self.try_caller(headers, needs_csrf).or_else(|failure| {
+            self.failed.count(from)?;
+            Err(failure)
+        })
+    }
+
+    fn try_caller(&self, headers: &HeaderMap, needs_csrf: bool) -> Result<Caller> {
+        let mut given = headers.get_all(header::AUTHORIZATION).iter();
+        if let Some(authorization) = given.next() {
+            let malformed = || Failure::unauthorized("this is no bearer token", CHALLENGE_INVALID);
+            let text = authorization.to_str().ok().filter(|_| given.next().is_none());
+            let (scheme, token) =
+                text.and_then(|text| text.split_once(' ')).ok_or_else(malformed)?;
+            if !scheme.eq_ignore_ascii_case("bearer") {
+                return Err(malformed());
+            }
+            return Ok(Caller { access: self.of_token(token.trim_start())?, is_console: false });
+        }
+        let cookie = cookie_of(headers)
+            .ok_or_else(|| Failure::unauthorized("who asks is not known", CHALLENGE))?;
+        let (access, csrf) = self.signed_in(cookie)?;
+        if needs_csrf {
+            let given = headers.get(CSRF).map(HeaderValue::as_bytes).unwrap_or_default();
+            if !bool::from(given.ct_eq(csrf.as_bytes())) {
+                let message = "a call with the cookie of the console has its X-CSRF-Token";
+                return Err(Failure::forbidden(message, "sign in again"));
+            }
+        }
+        Ok(Caller { access, is_console: true })
+    }
+
+    /// What somebody who has signed in may do, with the value of the header.
+    fn signed_in(&self, cookie: &str) -> Result<(Arc<Access>, String)> {
+        let over = || Failure::unauthorized("nobody is signed in, or no more", CHALLENGE);
+        let key = digest(cookie);
+        let (access, csrf, token) = {
+            let mut all = self.signed_in.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = all.get(&key).ok_or_else(over)?;
+            if found.since.elapsed() >= SIGNED_IN {
+                all.remove(&key);
+                return Err(over());
+            }
+            (Arc::clone(&found.access), found.csrf.clone(), found.token.is_some())
+        };
+        if token && !self.holds(&access) {
+            self.signed_in.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+            return Err(over());
+        }
+        Ok((access, csrf))
+    }
+
+    /// Signs in to the console, by the code of the URL or by a token.
+    ///
+    /// # Errors
+    /// 401 for what does not hold, or not any more; 429 after too many tries.
+    pub(super) fn sign_in(
+        &self,
+        code: Option<&str>,
+        token: Option<&str>,
+        from: IpAddr,
+        is_encrypted: bool,
+    ) -> Result<Welcome> {
+        let access = match (code, token) {
+            (Some(code), None) => self.by_code(code),
+            (None, Some(token)) => self.of_token(token.trim()),
+            _ => return Err(Failure::malformed("give code or token")),
+        };
+        let access = access.or_else(|failure| {
+            self.failed.count(from)?;
+            Err(failure)
+        })?;
+        let (cookie, csrf) = (secret()?, secret()?);
+        let told = json!({ "csrf": csrf, "access": access.told() });
+        let token = token.map(|_| access.id.clone());
+        let mut all = self.signed_in.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, one| one.since.elapsed() < SIGNED_IN);
+        if all.len() >= MAX_SIGNED_IN
+            && let Some(oldest) = all.iter().min_by_key(|(_, one)| one.since).map(|(key, _)| *key)
+        {
+            all.remove(&oldest);
+        }
+        all.insert(digest(&cookie), SignedIn { token, access, csrf, since: Instant::now() });
+        let secure = if is_encrypted { "; Secure" } else { "" };
+        let seconds = SIGNED_IN.as_secs();
+        let cookie = format!(
+            "{COOKIE}={cookie}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+        );
+        let cookie = HeaderValue::from_str(&cookie).map_err(|_| Failure::malformed("no cookie"))?;
+        Ok(Welcome { cookie, told })
+    }
+
+    /// Takes the code of the URL, which works once.
+    fn by_code(&self, given: &str) -> Result<Arc<Access>> {
+        let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
+        let holds = code.as_ref().is_some_and(|(hash, since)| {
+            since.elapsed() < CODE_LIFE && bool::from(hash.ct_eq(&digest(given)))
+        });
+        if !holds {
+            let message = "this link was used already, or is too old";
+            return Err(Failure::unauthorized(message, CHALLENGE));
+        }
+        *code = None;
+        Ok(Arc::clone(&self.console))
+    }
+
+    /// What a page is told of who is signed in.
+    pub(super) fn who(&self, headers: &HeaderMap) -> Result<Value> {
+        let nobody = || Failure::unauthorized("nobody is signed in", CHALLENGE);
+        let (access, csrf) = self.signed_in(cookie_of(headers).ok_or_else(nobody)?)?;
+        Ok(json!({ "csrf": csrf, "access": access.told() }))
+    }
+
+    /// Signs out who asks. Returns the cookie to set.
+    pub(super) fn sign_out(&self, headers: &HeaderMap) -> HeaderValue {
+        if let Some(cookie) = cookie_of(headers) {
+            let mut all = self.signed_in.lock().unwrap_or_else(PoisonError::into_inner);
+            all.remove(&digest(cookie));
+        }
+        HeaderValue::from_static(
+            "grainstore_console=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict",
+        )
+    }
+}
+
+/// The cookie of the console, where a request has one.
+fn cookie_of(headers: &HeaderMap) -> Option<&str> {
+    let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = all.flat_map(|value| value.split(';'));
+    pairs.find_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        (name == COOKIE).then_some(value)
+    })
+}
+
+/// A name that nobody guesses, for what a client comes back to.
+pub(super) fn new_name() -> grainstore_rpc::Result<String> {
+    let mut bytes = [0; 16];
+    random(&mut bytes)?;
+    Ok(HEXLOWER.encode(&bytes))
+}

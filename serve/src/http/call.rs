@@ -1,0 +1,224 @@
+//! A request that is one call of a method: from its parameters to its answer.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use grainstore::cal::CancelHandle;
+use grainstore_rpc::{Client, Following};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::task::spawn_blocking;
+
+use super::access::Caller;
+use super::failure::{Failure, Result};
+use super::params::{Params, collect, object};
+use super::routes::{Reach, Route, Verb};
+use super::state::Server;
+
+/// How long the body of a request may take to come.
+pub(super) const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// Cancels the work of a request once nobody waits for it.
+pub(super) struct CancelOnDrop(pub(super) CancelHandle);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Reads the body of a request.
+///
+/// # Errors
+/// 413 beyond `most` bytes, 408 where it takes too long, 400 where it breaks off.
+pub(super) async fn read_body(body: Body, most: usize) -> Result<Bytes> {
+    let read = tokio::time::timeout(BODY_TIME, to_bytes(body, most)).await;
+    let late = |_| {
+        let message = "the body of the request did not come in time";
+        Failure::new(StatusCode::REQUEST_TIMEOUT, "ERR_TIMEOUT", message, "send it at once")
+    };
+    read.map_err(late)?.map_err(|error| {
+        let is_long = std::error::Error::source(&error)
+            .is_some_and(|error| error.to_string().contains("limit"));
+        match is_long {
+            true => {
+                let message = format!("a request has at most {most} bytes");
+                let hint = "send less at a time; the server has --max-body";
+                Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "ERR_TOO_LARGE", message, hint)
+            }
+            false => Failure::malformed("the body of the request broke off"),
+        }
+    })
+}
+
+/// Checks whether somebody may call a route with these parameters. The store decides as well.
+pub(super) fn check_reach(route: &Route, caller: &Caller, params: &Params) -> Result<()> {
+    let grant = &caller.access.grant;
+    let reads = Failure::forbidden("this token reads, and does not write", "ask for one of tier 1");
+    match route.reach {
+        Reach::Read => Ok(()),
+        Reach::Write if grant.writes => Ok(()),
+        Reach::Write => Err(reads),
+        Reach::Statement if grant.writes || !may_write(params) => Ok(()),
+        Reach::Statement => {
+            let message = "this token reads, and does not write";
+            Err(Failure::new(StatusCode::FORBIDDEN, "CAL-E044", message, "ask for one of tier 1"))
+        }
+        Reach::Operate if grant.operator => Ok(()),
+        Reach::Operate => {
+            let message = "this is for the operator of the whole store";
+            Err(Failure::forbidden(message, "ask for a token with --operator"))
+        }
+    }
+}
+
+/// Whether a statement may write: anything but the tier 0 counts, of the parameters and of a token of `prepare`.
+fn may_write(params: &Params) -> bool {
+    #[derive(Deserialize)]
+    struct Token {
+        tier: Value,
+    }
+    let is_zero = |tier: Option<Value>| tier.is_some_and(|tier| tier.as_u64() == Some(0));
+    let read = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).ok();
+    if let Some(token) = params.get("token") {
+        return !is_zero(serde_json::from_str::<Token>(token.get()).ok().map(|token| token.tier));
+    }
+    match params.get("tier").map(|tier| read(tier)) {
+        None | Some(Some(Value::Null)) => false,
+        Some(tier) => !is_zero(tier),
+    }
+}
+
+/// Calls a method on a thread that may block. What reads ends early once the handle cancels it; a write that has begun
+/// is done.
+pub(super) async fn call(
+    client: &Client,
+    method: &'static str,
+    params: Box<RawValue>,
+    cancel: CancelHandle,
+) -> Result<Box<RawValue>> {
+    let client = client.clone();
+    let work = move || {
+        let mut following = Following { cancel, ..Following::default() };
+        client.call_following(method, &params, &mut following)
+    };
+    let done = spawn_blocking(work).await;
+    let ended = |_| {
+        let message = "the call ended without an answer";
+        Failure::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "ERR_IO",
+            message,
+            "look into the server's log",
+        )
+    };
+    Ok(done.map_err(ended)??)
+}
+
+/// Answers a request of a route.
+pub(super) async fn answer(
+    server: &Server,
+    route: &'static Route,
+    caller: &Caller,
+    path: &[(String, String)],
+    parts: &Parts,
+    body: Body,
+) -> Result<Response<Body>> {
+    let body = match route.verb {
+        Verb::Post => read_body(body, server.setting.max_body_bytes).await?,
+        Verb::Get | Verb::Delete => Bytes::new(),
+    };
+    let params = collect(route, path, parts.uri.query(), &parts.headers, &body)?;
+    drop(body);
+    check_reach(route, caller, &params)?;
+    let params = object(&params)?;
+    let _turn = server.gate.enter(route.is_long).await?;
+    let cancel = CancelHandle::new();
+    let _ended = CancelOnDrop(cancel.clone());
+    let is_bounded = route.reach == Reach::Read && !route.is_long;
+    let running = call(&caller.access.client, route.method, params, cancel.clone());
+    let answer = if is_bounded {
+        // It ends soon after it is cancelled, with the error of that.
+        tokio::pin!(running);
+        match tokio::time::timeout(server.setting.timeout, &mut running).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                cancel.cancel();
+                running.await.and(Err(timed_out()))
+            }
+        }
+    } else {
+        running.await
+    };
+    Ok(respond(route, answer?))
+}
+
+fn timed_out() -> Failure {
+    let message = "the request took too long, and was cancelled";
+    Failure::new(StatusCode::SERVICE_UNAVAILABLE, "ERR_TIMEOUT", message, "ask for less at a time")
+}
+
+/// The answer of a method as a response.
+fn respond(route: &Route, answer: Box<RawValue>) -> Response<Body> {
+    #[derive(Deserialize)]
+    struct Made<'a> {
+        address: &'a str,
+        #[serde(default)]
+        duplicate: bool,
+    }
+    let made = route.creates.then(|| serde_json::from_str::<Made<'_>>(answer.get()).ok()).flatten();
+    let place = made.and_then(|made| {
+        let place = HeaderValue::from_str(&format!("/v1/grains/{}", made.address)).ok()?;
+        Some((place, made.duplicate))
+    });
+    let text: Box<str> = answer.into();
+    let mut response = json_response(Body::from(String::from(text)));
+    if let Some((place, was_there)) = place {
+        response.headers_mut().insert(header::LOCATION, place);
+        if !was_there {
+            *response.status_mut() = StatusCode::CREATED;
+        }
+    }
+    response
+}
+
+/// A response in JSON.
+pub(super) fn json_response(body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(body.into());
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anything_but_tier_0_is_a_write() {
+        let params = |name: &str, json: &str| -> Params {
+            [(name.to_owned(), RawValue::from_string(json.to_owned()).unwrap())].into()
+        };
+        for (name, json) in
+            [("tier", "0"), ("tier", "null"), ("token", r#"{"tier":0}"#), ("query", "\"ADD\"")]
+        {
+            assert!(!may_write(&params(name, json)), "{name} {json}");
+        }
+        for (name, json) in [
+            ("tier", "1"),
+            ("tier", "2"),
+            ("tier", "\"0\""),
+            ("tier", "0.5"),
+            ("tier", "[0]"),
+            ("token", r#"{"tier":1}"#),
+            ("token", r#"{"tier":0,"tier":1}"#),
+            ("token", "{}"),
+            ("token", "1"),
+        ] {
+            assert!(may_write(&params(name, json)), "{name} {json}");
+        }
+    }
+}

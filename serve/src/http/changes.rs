@@ -1,0 +1,229 @@
+//! The change feed: what becomes of grains, from the audit log, as server-sent events.
+//!
+//! The number of an event is that of its entry in the audit log, so that a client goes on from any it has seen, also
+//! of a server that was started anew. A client is told what the audit log tells its session.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use grainstore::cal::CancelHandle;
+use grainstore_rpc::Client;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::to_raw_value;
+use tokio::sync::{mpsc, watch};
+use tokio::task::spawn_blocking;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::access::Caller;
+use super::call::call;
+use super::failure::{Failure, Result};
+use super::state::{Server, stopped};
+use super::streams::KEEP_ALIVE;
+
+/// Entries that are read at once.
+const PAGE: u64 = 500;
+/// Time between two looks at the end of the log.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// The same where another process has the store open.
+const LOOK_ELSEWHERE_EVERY: Duration = Duration::from_secs(1);
+/// A sequence behind every log, as far as numbers of JSON are exact.
+const BEHIND_ALL: u64 = (1 << 53) - 1;
+
+/// The end of the audit log, as it was seen last.
+pub(super) struct Head(watch::Sender<u64>);
+
+impl Default for Head {
+    fn default() -> Self {
+        Self(watch::Sender::new(0))
+    }
+}
+
+/// An entry, as far as it is told.
+#[derive(Debug, Deserialize)]
+struct Entry {
+    sequence: u64,
+    time_ms: i64,
+    operation: String,
+    subjects: Vec<String>,
+    decision: String,
+    code: Option<String>,
+    why: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    head: Option<End>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct End {
+    sequence: u64,
+}
+
+/// What is told of an entry.
+#[derive(Serialize)]
+struct Change<'e> {
+    sequence: u64,
+    time_ms: i64,
+    operation: &'e str,
+    subjects: &'e [String],
+    decision: &'e str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'e str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'e str>,
+}
+
+impl Entry {
+    /// The name of the event; `None` for what concerns no grain.
+    fn event(&self) -> Option<&'static str> {
+        if self.decision == "refused" {
+            return Some("refused");
+        }
+        Some(match self.operation.as_str() {
+            "erase" | "erase_user" | "erase_consent" => "erased",
+            _ if self.subjects.is_empty() && self.operation != "import" => return None,
+            "put" | "import" => "new",
+            "supersede" => "superseded",
+            "read" | "cal" | "export" => return None,
+            _ => "changed",
+        })
+    }
+
+    fn frame(&self) -> Option<Bytes> {
+        let event = self.event()?;
+        let Self { sequence, time_ms, operation, subjects, decision, code, why } = self;
+        let change = Change {
+            sequence: *sequence,
+            time_ms: *time_ms,
+            operation,
+            subjects,
+            decision,
+            code: code.as_deref(),
+            why: why.as_deref(),
+        };
+        let json = serde_json::to_string(&change).ok()?;
+        Some(format!("id: {sequence}\nevent: {event}\ndata: {json}\n\n").into())
+    }
+}
+
+/// Reads the entries behind a sequence, as a session sees them.
+async fn page(client: &Client, after: Option<u64>, limit: u64) -> Result<Page> {
+    let params = json!({ "after": after, "limit": limit });
+    let params = to_raw_value(&params).map_err(grainstore_rpc::Error::from)?;
+    let answer = call(client, "audit", params, CancelHandle::new()).await?;
+    serde_json::from_str(answer.get()).map_err(|error| grainstore_rpc::Error::from(error).into())
+}
+
+/// The sequence of the newest entry. Where this process has the store open, nothing is written for it.
+async fn head_of(client: &Client) -> Result<u64> {
+    let own = client.clone();
+    let here =
+        spawn_blocking(move || own.owned_session().map(|session| session.audit_head())).await;
+    if let Ok(Some(head)) = here {
+        let (count, _) = head.map_err(grainstore_rpc::Error::from)?;
+        return Ok(count.saturating_sub(1));
+    }
+    Ok(page(client, Some(BEHIND_ALL), 1).await?.head.map_or(0, |head| head.sequence))
+}
+
+/// Looks at the end of the log while somebody wants to know, until the server stops.
+pub(super) async fn watch_head(server: Arc<Server>, client: Client) {
+    let mut stopping = server.stopping.subscribe();
+    loop {
+        let pause = if client.owner().is_none() { LOOK_EVERY } else { LOOK_ELSEWHERE_EVERY };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = stopped(&mut stopping) => return,
+        }
+        if server.head.0.receiver_count() == 0 {
+            continue;
+        }
+        if let Ok(head) = head_of(&client).await {
+            server.head.0.send_if_modified(|known| std::mem::replace(known, head) != head);
+        }
+    }
+}
+
+/// Answers a feed behind a sequence; from now on where none is given.
+///
+/// # Errors
+/// 429 for too many feeds of one client, 410 for a sequence that the log does not have yet: one of another store.
+pub(super) async fn respond(
+    server: &Arc<Server>,
+    caller: &Caller,
+    after: Option<u64>,
+) -> Result<Response<Body>> {
+    let place = Arc::clone(&caller.access.feeds).try_acquire_owned().map_err(|_| {
+        let message =
+            format!("a client has at most {} change feeds at once", super::access::MAX_FEEDS);
+        Failure::too_many(StatusCode::TOO_MANY_REQUESTS, message, 10)
+    })?;
+    let access = Arc::clone(&caller.access);
+    let mut changed = server.head.0.subscribe();
+    let head = head_of(&access.client).await?;
+    if after.is_some_and(|after| after > head) {
+        let message = "the log of this store has no such entry";
+        return Err(Failure::new(
+            StatusCode::GONE,
+            "ERR_CURSOR",
+            message,
+            "begin without a sequence",
+        ));
+    }
+    let mut after = after.unwrap_or(head);
+    let (frames, received) =
+        mpsc::channel::<std::result::Result<Bytes, std::convert::Infallible>>(16);
+    let server = Arc::clone(server);
+    let mut stopping = server.stopping.subscribe();
+    tokio::spawn(async move {
+        let _place = place;
+        server.metrics.feeds.inc();
+        let told = async {
+            // A first line, so that a client sees that it is connected.
+            frames.send(Ok(Bytes::from_static(b"retry: 1000\n\n"))).await.ok()?;
+            let mut spoke = Instant::now();
+            loop {
+                if !server.accesses().is_ok_and(|accesses| accesses.holds(&access)) {
+                    return None::<()>;
+                }
+                // Seen before the page is read: what comes between the two is read with the next one.
+                let head = *changed.borrow_and_update();
+                let read = page(&access.client, Some(after), PAGE).await.ok()?;
+                for entry in &read.entries {
+                    if let Some(frame) = entry.frame() {
+                        frames.send(Ok(frame)).await.ok()?;
+                        spoke = Instant::now();
+                    }
+                }
+                match read.entries.last() {
+                    Some(last) => after = last.sequence,
+                    None => {
+                        // Entries that the session does not see are passed by.
+                        after = after.max(head);
+                        let quiet = KEEP_ALIVE.saturating_sub(spoke.elapsed());
+                        if tokio::time::timeout(quiet, changed.changed()).await.is_err() {
+                            frames.send(Ok(Bytes::from_static(b": \n\n"))).await.ok()?;
+                            spoke = Instant::now();
+                        }
+                    }
+                }
+            }
+        };
+        tokio::select! {
+            _ = told => {}
+            () = frames.closed() => {}
+            () = stopped(&mut stopping) => {}
+        }
+        server.metrics.feeds.dec();
+    });
+    let mut response = Response::new(Body::from_stream(ReceiverStream::new(received)));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Ok(response)
+}

@@ -1,0 +1,191 @@
+//! How much is asked at once: requests of a token by time, requests that run, and those that fail to sign in.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::failure::{Failure, Result};
+
+/// Requests that run at once. Each has a thread meanwhile.
+pub(super) const MAX_RUNNING: usize = 64;
+/// Requests that wait for their turn; beyond, they are refused.
+pub(super) const MAX_WAITING: usize = 1_024;
+/// Requests of one token that run or wait at once.
+pub(super) const MAX_OF_TOKEN: usize = 256;
+/// Long requests, such as verify and compact, that run at once.
+pub(super) const MAX_LONG: usize = 2;
+/// Requests that fail to sign in, of one address of the network in a minute.
+pub(super) const MAX_FAILED_A_MINUTE: u32 = 60;
+/// Addresses of the network that are remembered.
+const MAX_ADDRESSES: usize = 4_096;
+
+/// So many a second, and as many again at once.
+#[derive(Debug)]
+pub(super) struct Bucket {
+    per_second: f64,
+    state: Mutex<(f64, Instant)>,
+}
+
+impl Bucket {
+    pub(super) fn new(per_second: u32) -> Self {
+        let per_second = f64::from(per_second);
+        Self { per_second, state: Mutex::new((per_second, Instant::now())) }
+    }
+
+    /// Takes one, if there is one.
+    pub(super) fn take(&self) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (left, at) = *state;
+        let now = Instant::now();
+        let left = now.duration_since(at).as_secs_f64().mul_add(self.per_second, left);
+        let left = left.min(self.per_second);
+        let has = left >= 1.0;
+        *state = (if has { left - 1.0 } else { left }, now);
+        has
+    }
+}
+
+/// The places of requests that run.
+#[derive(Debug)]
+pub(super) struct Gate {
+    running: Arc<Semaphore>,
+    long: Arc<Semaphore>,
+    waiting: AtomicUsize,
+}
+
+/// A place, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Turn {
+    _running: Option<OwnedSemaphorePermit>,
+    _long: Option<OwnedSemaphorePermit>,
+}
+
+/// Counts one that waits.
+struct Waits<'g>(&'g AtomicUsize);
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self {
+            running: Arc::new(Semaphore::new(MAX_RUNNING)),
+            long: Arc::new(Semaphore::new(MAX_LONG)),
+            waiting: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Gate {
+    /// Waits for a place.
+    ///
+    /// # Errors
+    /// 503 where too many wait.
+    pub(super) async fn enter(&self, is_long: bool) -> Result<Turn> {
+        let busy = |what: &str| Failure::too_many(StatusCode::SERVICE_UNAVAILABLE, what, 1);
+        if is_long {
+            // Those that take long have places of their own, so that they keep nobody waiting.
+            let long = Arc::clone(&self.long).try_acquire_owned();
+            let long = long.map_err(|_| busy("others of its kind are running"))?;
+            return Ok(Turn { _running: None, _long: Some(long) });
+        }
+        if let Ok(running) = Arc::clone(&self.running).try_acquire_owned() {
+            return Ok(Turn { _running: Some(running), _long: None });
+        }
+        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let _waits = Waits(&self.waiting);
+        if before >= MAX_WAITING {
+            return Err(busy("too many requests wait"));
+        }
+        let running = Arc::clone(&self.running).acquire_owned().await;
+        let running = running.map_err(|_| busy("the server is stopping"))?;
+        Ok(Turn { _running: Some(running), _long: None })
+    }
+
+    /// Requests that run.
+    pub(super) fn running(&self) -> usize {
+        let free = self.running.available_permits() + self.long.available_permits();
+        (MAX_RUNNING + MAX_LONG).saturating_sub(free)
+    }
+
+    /// Requests that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+}
+
+/// Requests that failed to sign in, by the address they came from. One with a token that holds is never counted, nor
+/// refused for others.
+#[derive(Debug, Default)]
+pub(super) struct Failed(Mutex<HashMap<IpAddr, (u32, Option<Instant>)>>);
+
+impl Failed {
+    /// Counts one.
+    ///
+    /// # Errors
+    /// 429 after too many in a minute.
+    pub(super) fn count(&self, from: IpAddr) -> Result<()> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let minute = Duration::from_secs(60);
+        if all.len() >= MAX_ADDRESSES {
+            all.retain(|_, (_, since)| since.is_some_and(|since| since.elapsed() < minute));
+        }
+        if all.len() >= MAX_ADDRESSES && !all.contains_key(&from) {
+            return Err(Failure::too_many(StatusCode::TOO_MANY_REQUESTS, "too many tries", 60));
+        }
+        let (count, since) = all.entry(from).or_default();
+        if since.is_none_or(|since| since.elapsed() >= minute) {
+            (*count, *since) = (0, Some(Instant::now()));
+        }
+        *count = count.saturating_add(1);
+        match *count > MAX_FAILED_A_MINUTE {
+            true => Err(Failure::too_many(StatusCode::TOO_MANY_REQUESTS, "too many tries", 60)),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_gives_what_it_holds_and_fills_again() {
+        let bucket = Bucket::new(50);
+        let taken = (0..200).filter(|_| bucket.take()).count();
+        assert!((50..200).contains(&taken), "{taken}");
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(bucket.take());
+    }
+
+    #[test]
+    fn failures_are_counted_by_the_address_they_come_from() {
+        let failed = Failed::default();
+        let (one, other) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([10, 0, 0, 1]));
+        for _ in 0..MAX_FAILED_A_MINUTE {
+            failed.count(one).unwrap();
+        }
+        assert_eq!(failed.count(one).unwrap_err().status(), StatusCode::TOO_MANY_REQUESTS);
+        failed.count(other).unwrap();
+    }
+
+    #[tokio::test]
+    async fn long_requests_keep_nobody_waiting() {
+        let gate = Gate::default();
+        let turns = [gate.enter(true).await.unwrap(), gate.enter(true).await.unwrap()];
+        let refused = gate.enter(true).await.unwrap_err();
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let _short = gate.enter(false).await.unwrap();
+        assert_eq!(gate.running(), 3);
+        drop(turns);
+        gate.enter(true).await.unwrap();
+    }
+}

@@ -1,0 +1,183 @@
+//! Connections: accepted, encrypted if asked for, and ended where the other side does not go on.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use grainstore_rpc::{Code, Error, Result};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, crypto};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_io_timeout::TimeoutStream;
+use tokio_rustls::TlsAcceptor;
+
+use super::state::{Server, stopped};
+
+/// Connections at once; others wait to be accepted.
+pub(super) const MAX_CONNECTIONS: usize = 1_024;
+/// How long the head of a request may take, and how long a connection may idle.
+pub(super) const HEAD_TIME: Duration = Duration::from_secs(30);
+/// How long a client may take nothing of its answer (CAL 11.6).
+pub(super) const STALL_TIME: Duration = Duration::from_secs(30);
+/// How long the handshake of TLS may take.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// Most bytes of the head of a request.
+pub(super) const MAX_HEAD_BYTES: usize = 64 << 10;
+/// Most headers of a request.
+pub(super) const MAX_HEADERS: usize = 100;
+/// How long requests under way may take once the server stops.
+pub(super) const STOP_TIME: Duration = Duration::from_secs(10);
+/// Time after which accepting is tried again where the system has no room for a connection.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+
+/// The files of TLS.
+#[derive(Debug, Clone)]
+pub struct TlsFiles {
+    /// The certificates in PEM, the server's own first.
+    pub certificates: PathBuf,
+    /// The private key in PEM.
+    pub key: PathBuf,
+}
+
+impl TlsFiles {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`, `ERR_KEY` for what is none.
+    pub(super) fn acceptor(&self) -> Result<TlsAcceptor> {
+        let wrong = |path: &Path, why: String| {
+            let message = format!("{}: {why}", path.display());
+            Error::new(Code::Key, message, "name files in PEM: --tls-cert and --tls-key")
+        };
+        let open = |path: &Path| {
+            File::open(path).map(BufReader::new).map_err(|error| {
+                let message = format!("{}: {error}", path.display());
+                Error::new(Code::NotFound, message, "name a file that is there")
+            })
+        };
+        let chain = CertificateDer::pem_reader_iter(open(&self.certificates)?);
+        let chain: Vec<_> = chain
+            .collect::<std::result::Result<_, _>>()
+            .map_err(|error| wrong(&self.certificates, error.to_string()))?;
+        let key = PrivateKeyDer::from_pem_reader(open(&self.key)?)
+            .map_err(|error| wrong(&self.key, error.to_string()))?;
+        let provider = Arc::new(crypto::ring::default_provider());
+        let config =
+            ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config =
+            config.and_then(|config| config.with_no_client_auth().with_single_cert(chain, key));
+        let mut config = config.map_err(|error| wrong(&self.certificates, error.to_string()))?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+}
+
+/// Where a request comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Peer(pub(super) SocketAddr);
+
+/// Accepts connections and serves them until the server stops; then waits for the requests under way.
+pub(super) async fn serve(
+    server: Arc<Server>,
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    app: Router,
+) {
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut stopping = server.stopping.subscribe();
+    loop {
+        let accepted = tokio::select! {
+            accepted = accept(&listener, &places) => accepted,
+            () = stopped(&mut stopping) => break,
+        };
+        let Some((stream, from, place)) = accepted else {
+            tokio::time::sleep(ACCEPT_AGAIN).await;
+            continue;
+        };
+        let _ = stream.set_nodelay(true);
+        let (server, app, tls) = (Arc::clone(&server), app.clone(), tls.clone());
+        let stopping = server.stopping.subscribe();
+        tokio::spawn(async move {
+            server.metrics.connections.inc();
+            match tls {
+                None => connection(stream, from, app, stopping).await,
+                Some(tls) => {
+                    let shaken = tokio::time::timeout(HANDSHAKE_TIME, tls.accept(stream)).await;
+                    if let Ok(Ok(stream)) = shaken {
+                        connection(stream, from, app, stopping).await;
+                    }
+                }
+            }
+            server.metrics.connections.dec();
+            drop(place);
+        });
+    }
+    drop(listener);
+    // Connections that are still open then are cut with the runtime.
+    let all = u32::try_from(MAX_CONNECTIONS).unwrap_or(u32::MAX);
+    let _ = tokio::time::timeout(STOP_TIME, places.acquire_many(all)).await;
+}
+
+/// Accepts a connection once there is a place for it.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    let place = Arc::clone(places).acquire_owned().await.ok()?;
+    let (stream, from) = listener.accept().await.ok()?;
+    Some((stream, from, place))
+}
+
+/// Serves the requests of a connection.
+async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Send + 'static,
+    from: SocketAddr,
+    app: Router,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(STALL_TIME));
+    let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(Peer(from));
+        let app = app.clone();
+        async move { tower_service(app, request).await }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .serve_connection(TokioIo::new(Box::pin(stream)), service)
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    // How a connection ended concerns nobody: what was answered is answered.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        () = stopped(&mut stopping) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = connection.await;
+}
+
+/// Has the router answer a request.
+async fn tower_service(
+    app: Router,
+    request: Request<Body>,
+) -> std::result::Result<axum::response::Response, std::convert::Infallible> {
+    hyper::service::Service::call(&hyper_util::service::TowerToHyperService::new(app), request)
+        .await
+}

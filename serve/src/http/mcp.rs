@@ -1,0 +1,89 @@
+//! The Model Context Protocol over streamable HTTP, at `/mcp` (docs/mcp.md). Without sessions: each request stands for
+//! itself, so that nothing of one client is left for another.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::Body;
+use axum::http::{Request, Response};
+use grainstore::cal::CancelHandle;
+use grainstore_rpc::{Client, Error, Result};
+use rmcp::transport::streamable_http_server::StreamableHttpService;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::tower::StreamableHttpServerConfig;
+use serde_json::Value;
+
+use super::access::{Access, Caller};
+use super::routes::{ROUTES, Reach};
+use super::state::Server;
+use crate::mcp::{McpOptions, McpServer, Shared};
+use crate::memory::Operations;
+
+type Service = StreamableHttpService<McpServer, LocalSessionManager>;
+
+/// The services of the tokens that have used it, by their ids.
+#[derive(Default)]
+pub(super) struct Services(Mutex<HashMap<String, (Arc<Access>, Service)>>);
+
+impl Services {
+    /// The service of a token. One that grants something else by now has another.
+    fn of(&self, server: &Server, access: &Arc<Access>) -> Service {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, service)) = all.get(&access.id)
+            && Arc::ptr_eq(of, access)
+        {
+            return service.clone();
+        }
+        let (client, writes) = (access.client.clone(), access.grant.writes);
+        let mut options = McpOptions::over(move || {
+            let client = client.clone();
+            Ok(if writes { Box::new(client) } else { Box::new(Reading(client)) })
+        });
+        options.profile = server.setting.profile;
+        options.allow_erase = server.setting.allow_erase;
+        options.namespace.clone_from(&access.grant.namespace);
+        options.user_id.clone_from(&access.grant.user_id);
+        let shared = Shared::new(options, server.stopping.subscribe());
+        // Host and Origin are checked already, for all paths alike.
+        let config = StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(false)
+            .with_json_response(true)
+            .with_max_request_body_bytes(server.setting.max_body_bytes)
+            .disable_allowed_hosts();
+        let service =
+            StreamableHttpService::new(move || Ok(shared.server()), Arc::default(), config);
+        all.insert(access.id.clone(), (Arc::clone(access), service.clone()));
+        service
+    }
+}
+
+/// The store of a token that reads: it calls what is a route of such tokens, and nothing else.
+struct Reading(Client);
+
+impl Operations for Reading {
+    fn call(&self, method: &str, params: &Value, cancel: &CancelHandle) -> Result<Value> {
+        let mut routes = ROUTES.iter().filter(|route| route.method == method);
+        let reads = routes.any(|route| route.reach == Reach::Read);
+        let tier = params.get("tier").and_then(Value::as_u64);
+        if !reads || tier.is_some_and(|tier| tier != 0) {
+            let message = "this token reads, and does not write";
+            return Err(Error::of_code("ERR_ACCESS", message, "ask for a token of tier 1"));
+        }
+        Operations::call(&self.0, method, params, cancel)
+    }
+
+    /// The store is the server's.
+    fn close(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Answers a request of the protocol.
+pub(super) async fn respond(
+    server: &Server,
+    caller: &Caller,
+    request: Request<Body>,
+) -> Response<Body> {
+    let service = server.services.of(server, &caller.access);
+    service.handle(request).await.map(Body::new)
+}

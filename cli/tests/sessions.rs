@@ -1,4 +1,4 @@
-//! The sessions in README.md, docs/privacy.md and docs/interop.md, run line by line: what is printed there is what is
+//! The sessions in README.md, docs/privacy.md, docs/interop.md and docs/http.md, run line by line: what is printed there is what is
 //! printed here.
 
 #![expect(
@@ -53,6 +53,19 @@ fn the_session_of_the_page_on_privacy_prints_what_it_says() {
 #[test]
 fn the_session_of_the_page_on_neighbouring_formats_prints_what_it_says() {
     run(include_str!("../../docs/interop.md"));
+}
+
+#[cfg(feature = "serve")]
+#[test]
+fn the_session_of_the_page_on_http_prints_what_it_says() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        println!("skipped: there is no curl");
+        return;
+    }
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let page = include_str!("../../docs/http.md")
+        .replace("serve --demo >", "serve --demo --listen 127.0.0.1:7117 >");
+    run(&page.replace(":7117", &format!(":{free}")));
 }
 
 /// Runs the session of a page in a directory of its own.

@@ -26,13 +26,16 @@ const LICENCES: [&str; 12] = [
 ];
 
 /// Crates that are there in two versions, since two of those below differ in what they ask for. Those of ciphers and
-/// curves come with crypto_box, which has no release on the newer ones.
-const TWICE: [&str; 13] = [
+/// curves come with crypto_box, which has no release on the newer ones; those of hashes with the WebSockets of axum.
+const TWICE: [&str; 16] = [
     "aead",
+    "base64",
+    "block-buffer",
     "cipher",
     "cpufeatures",
     "crypto-common",
     "curve25519-dalek",
+    "digest",
     "getrandom",
     "inout",
     "itertools",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use grainstore::cal::CancelHandle;
@@ -35,6 +35,15 @@ impl Drop for CancelOnDrop {
 /// # Errors
 /// 413 beyond `most` bytes, 408 where it takes too long, 400 where it breaks off.
 pub(super) async fn read_body(body: Body, most: usize) -> Result<Bytes> {
+    let too_large = || {
+        let message = format!("a request has at most {most} bytes");
+        let hint = "send less at a time; the server has --max-body";
+        Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "ERR_TOO_LARGE", message, hint)
+    };
+    // A length that is told is known before anything of it has come.
+    if body.size_hint().lower() > most as u64 {
+        return Err(too_large());
+    }
     let read = tokio::time::timeout(BODY_TIME, to_bytes(body, most)).await;
     let late = |_| {
         let message = "the body of the request did not come in time";
@@ -44,11 +53,7 @@ pub(super) async fn read_body(body: Body, most: usize) -> Result<Bytes> {
         let is_long = std::error::Error::source(&error)
             .is_some_and(|error| error.to_string().contains("limit"));
         match is_long {
-            true => {
-                let message = format!("a request has at most {most} bytes");
-                let hint = "send less at a time; the server has --max-body";
-                Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "ERR_TOO_LARGE", message, hint)
-            }
+            true => too_large(),
             false => Failure::malformed("the body of the request broke off"),
         }
     })

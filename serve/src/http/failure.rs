@@ -89,6 +89,15 @@ impl Failure {
         failure
     }
 
+    /// A failure of the server, whatever its code: who asks learns no more than that.
+    pub(super) fn of_server(error: Error) -> Self {
+        if let Some(refusal) = error.refusal() {
+            tracing::error!(target: "grainstore::http", code = %refusal.code, "{}", refusal.message);
+        }
+        let hint = "look into the log of the server";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "ERR_IO", SERVER_FAILED, hint)
+    }
+
     pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.more.insert(name.to_owned(), value.into());
         self

@@ -34,6 +34,7 @@ const ERRORS: &[(u16, &str)] = &[
     (415, "Another type of body than the route takes"),
     (421, "Another name than the server's own"),
     (422, "Understood, and refused: a grain or a statement with a mistake"),
+    (426, "A WebSocket, and not asked for as one"),
     (429, "Too often"),
     (500, "The server failed; its log says why"),
     (503, "Busy, switched off, or cancelled after the time a request may take"),
@@ -74,6 +75,7 @@ const fn other(
 
 const STREAM_ID: &[Param] = &[Param {
     name: "id",
+    member: "id",
     place: Place::Path,
     kind: Kind::Text,
     is_required: true,
@@ -82,6 +84,7 @@ const STREAM_ID: &[Param] = &[Param {
 
 const AFTER: &[Param] = &[Param {
     name: "after",
+    member: "after",
     place: Place::Query,
     kind: Kind::Count,
     is_required: false,
@@ -90,6 +93,7 @@ const AFTER: &[Param] = &[Param {
 
 const BEFORE: &[Param] = &[Param {
     name: "before",
+    member: "before",
     place: Place::Body,
     kind: Kind::Text,
     is_required: true,

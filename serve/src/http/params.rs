@@ -46,7 +46,7 @@ pub(super) fn collect(
         add(route, Place::Query, &name, &text, &mut params)?;
     }
     let missing = route.params.iter().find(|param| {
-        param.is_required && params.get(param.name).is_none_or(|given| given.get() == "null")
+        param.is_required && params.get(param.member).is_none_or(|given| given.get() == "null")
     });
     match missing {
         Some(param) => {
@@ -107,7 +107,7 @@ fn add(route: &Route, place: Place, name: &str, text: &str, params: &mut Params)
         _ => serde_json::to_string(text).map_err(grainstore_rpc::Error::from)?,
     };
     let json = RawValue::from_string(json).map_err(grainstore_rpc::Error::from)?;
-    params.insert(name.to_owned(), json);
+    params.insert(param.member.to_owned(), json);
     Ok(())
 }
 

@@ -72,6 +72,8 @@ pub(super) enum Memory {
 #[derive(Debug)]
 pub(super) struct Param {
     pub(super) name: &'static str,
+    /// Its name in the parameters of the method.
+    pub(super) member: &'static str,
     pub(super) place: Place,
     pub(super) kind: Kind,
     pub(super) is_required: bool,
@@ -110,20 +112,24 @@ pub(super) enum Kind {
 }
 
 const fn path(name: &'static str, kind: Kind, about: &'static str) -> Param {
-    Param { name, place: Place::Path, kind, is_required: true, about }
+    Param { name, member: name, place: Place::Path, kind, is_required: true, about }
 }
 
 const fn query(name: &'static str, kind: Kind, about: &'static str) -> Param {
-    Param { name, place: Place::Query, kind, is_required: false, about }
+    Param { name, member: name, place: Place::Query, kind, is_required: false, about }
 }
 
 const fn body(name: &'static str, kind: Kind, about: &'static str) -> Param {
-    Param { name, place: Place::Body, kind, is_required: false, about }
+    Param { name, member: name, place: Place::Body, kind, is_required: false, about }
 }
 
 impl Param {
     const fn required(self) -> Self {
         Self { is_required: true, ..self }
+    }
+
+    const fn sent_as(self, member: &'static str) -> Self {
+        Self { member, ..self }
     }
 }
 
@@ -298,7 +304,7 @@ pub(super) const ROUTES: &[Route] = &[
         .creates()
         .about("Replaces a grain by a new version, if its policy allows it.")
         .takes(&[
-            path("address", Kind::Address, "the address of the grain that is replaced"),
+            path("address", Kind::Address, "the address of the grain that is replaced").sent_as("old"),
             GRAIN,
             BLOB,
             COSE,

@@ -252,6 +252,9 @@ impl Stream {
         let mut state = self.state();
         state.ended = Some(how);
         state.ended_at = Some(Instant::now());
+        if state.events.is_empty() || state.alone_since.is_some() {
+            state.place = None;
+        }
         drop(state);
         self.told.notify_waiters();
     }
@@ -282,6 +285,9 @@ impl Stream {
         let mut state = self.state();
         if state.reader == reader {
             state.alone_since = Some(Instant::now());
+            if state.ended.is_some() {
+                state.place = None;
+            }
         }
         drop(state);
         self.taken.notify_all();

@@ -108,7 +108,8 @@ fn the_error_table_is_that_of_the_crates() {
     text.push_str(
         "\nOf a store that processes share ([sharing.md](sharing.md)):\n\n| code | what to do |\n|---|---|\n\
          | `ERR_IN_DOUBT` | the process that had the store open ended before it answered: the hint says how to look \
-         whether it was done |\n",
+         whether it was done |\n\nOver HTTP ([http.md](http.md)):\n\n| code | what to do |\n|---|---|\n\
+         | `CAL-E081` | run the statement again: a stream waits ten seconds for a client that is gone |\n",
     );
     text.push_str("\n## CAL\n\n| code | what | what to do |\n|---|---|---|\n");
     for kind in cal::ErrorKind::ALL {

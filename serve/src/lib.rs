@@ -24,11 +24,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod completion;
 #[cfg(feature = "http")]
 mod http;
 mod mcp;
 mod memory;
 
+pub use completion::{Candidate, StoredValues, complete_statement};
 #[cfg(feature = "http")]
 pub use http::{
     Grant, HttpOptions, MadeToken, NewToken, TlsFiles, Token, Tokens, openapi, serve_http,

@@ -1,23 +1,9 @@
-//! Tab completion: words from the tables of the language, names in the statement, and values from the store.
+//! Tab completion at the prompt: dot commands, and statements of CAL.
 
-use std::collections::BTreeSet;
+use grainstore::cal::vocabulary;
+use grainstore_serve::{StoredValues, complete_statement};
 
-use grainstore::cal::{NextWord, NextWordKind, next_words, vocabulary};
-
-use super::cursor::{Wanted, place};
 use super::dot;
-use crate::text::escape_line;
-
-/// The most candidates returned.
-const MAX_CANDIDATES: usize = 200;
-
-/// Values of a store that can be completed, read with bounded work.
-pub(crate) trait Held {
-    /// Returns subjects of the newest grains.
-    fn subjects(&self) -> BTreeSet<String>;
-    /// Returns relations of the newest grains.
-    fn relations(&self) -> BTreeSet<String>;
-}
 
 /// A completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,27 +16,20 @@ pub(crate) struct Candidate {
 
 /// Returns the completions at the end of `before`, and the offset of the word they replace. `bound` has the
 /// names of the bound parameters.
-pub(crate) fn complete(before: &str, bound: &[&str], held: &dyn Held) -> (usize, Vec<Candidate>) {
+pub(crate) fn complete(
+    before: &str,
+    bound: &[&str],
+    held: &dyn StoredValues,
+) -> (usize, Vec<Candidate>) {
     if let Some(command) = dot_line(before) {
         return complete_dot(command, before.len());
     }
-    let place = place(before);
-    let (before, typed) = before.split_at_checked(place.start).unwrap_or((before, ""));
-    let mut found = match &place.wanted {
-        Wanted::Nothing => Vec::new(),
-        Wanted::Word => {
-            next_words(before, typed).into_iter().map(|word| of_word(&word, typed)).collect()
-        }
-        Wanted::Parameter(lets) => {
-            let bound = bound.iter().map(|name| format!("${name}"));
-            let all: BTreeSet<String> = lets.iter().cloned().chain(bound).collect();
-            with_prefix(all.iter().map(String::as_str), typed, "")
-        }
-        Wanted::Variable => with_prefix(grainstore_sml::template_variables(), typed, ""),
-        Wanted::ValueOf(field) => complete_value(field, typed, held),
+    let (start, found) = complete_statement(before, bound, held);
+    let candidate = |found: grainstore_serve::Candidate| Candidate {
+        display: found.display,
+        replacement: found.replacement,
     };
-    found.truncate(MAX_CANDIDATES);
-    (place.start, found)
+    (start, found.into_iter().map(candidate).collect())
 }
 
 /// Returns the dot command under the cursor, if the input is a single line and begins with a dot.
@@ -79,49 +58,6 @@ fn complete_dot(line: &str, end: usize) -> (usize, Vec<Candidate>) {
     (start, found)
 }
 
-/// The completion to a word of the language; keywords in the case that was typed.
-fn of_word(word: &NextWord, typed: &str) -> Candidate {
-    let lower = typed.chars().any(|c| c.is_ascii_lowercase());
-    let display = match word.kind {
-        NextWordKind::Keyword if lower => word.text.to_ascii_lowercase(),
-        _ => word.text.clone().into_owned(),
-    };
-    let then = if word.kind == NextWordKind::Bare { "" } else { " " };
-    Candidate { replacement: format!("{display}{then}"), display }
-}
-
-/// Completes a string in quotes, with its closing quote.
-fn complete_value(field: &str, typed: &str, held: &dyn Held) -> Vec<Candidate> {
-    let values: BTreeSet<String> = match field {
-        "subject" => held.subjects(),
-        "relation" => {
-            let known = vocabulary::relations().map(str::to_owned);
-            held.relations().into_iter().chain(known).collect()
-        }
-        "type" => vocabulary::singulars().map(str::to_owned).collect(),
-        field => vocabulary::values_of(field).iter().map(|value| (*value).to_owned()).collect(),
-    };
-    let is_shown = |value: &&String| is_displayable(value);
-    let offered = values.iter().filter(is_shown).map(|value| (value, escaped(value)));
-    let fits = |(_, written): &(&String, String)| starts_with(written, typed);
-    let candidate = |(value, written): (&String, String)| Candidate {
-        display: value.clone(),
-        replacement: format!("{written}\""),
-    };
-    offered.filter(fits).map(candidate).collect()
-}
-
-/// Returns `true` if a stored text can be shown on a terminal, and edited in a line, unchanged.
-fn is_displayable(value: &str) -> bool {
-    const LONGEST: usize = 80;
-    !value.is_empty() && value.chars().count() <= LONGEST && escape_line(value) == value
-}
-
-/// Escapes a text for a string in quotes.
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"")
-}
-
 /// Returns the words with the typed prefix, each followed by `then`.
 fn with_prefix<'w>(
     words: impl IntoIterator<Item = &'w str>,
@@ -140,82 +76,31 @@ fn starts_with(word: &str, typed: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
-    /// A store with a few values.
-    struct Few;
+    /// A store without values.
+    struct Nothing;
 
-    impl Held for Few {
+    impl StoredValues for Nothing {
         fn subjects(&self) -> BTreeSet<String> {
-            ["alice", "alan \"al\"", "bob", "al\u{1b}[2J", "al\nine"].map(str::to_owned).into()
+            BTreeSet::new()
         }
 
         fn relations(&self) -> BTreeSet<String> {
-            ["prefers".to_owned()].into()
+            BTreeSet::new()
         }
     }
 
     fn shown(before: &str) -> Vec<String> {
-        complete(before, &["city"], &Few).1.into_iter().map(|one| one.display).collect()
+        complete(before, &[], &Nothing).1.into_iter().map(|one| one.display).collect()
     }
 
     fn written(before: &str) -> Vec<String> {
-        let (start, found) = complete(before, &["city"], &Few);
+        let (start, found) = complete(before, &[], &Nothing);
         let head = before.get(..start).unwrap();
         found.into_iter().map(|one| format!("{head}{}", one.replacement)).collect()
-    }
-
-    #[test]
-    fn words_are_completed_in_the_case_they_are_written_in() {
-        for (before, after) in [
-            ("REC", &["RECALL "][..]),
-            ("rec", &["recall "]),
-            ("RECALL beli", &["RECALL beliefs "]),
-            ("RECALL goals wh", &["RECALL goals where "]),
-            ("RECALL goals WHERE goal", &["RECALL goals WHERE goal_state "]),
-            ("RECALL beliefs WHERE goal", &[]),
-            ("RECALL beliefs WHERE h", &["RECALL beliefs WHERE hash ", "RECALL beliefs WHERE hc:"]),
-            ("RECALL beliefs WITH div", &["RECALL beliefs WITH diversity"]),
-            (
-                "RECALL beliefs WHERE relation IS PREF",
-                &["RECALL beliefs WHERE relation IS PREFERENCE "],
-            ),
-            ("DESCRIBE fields obs", &["DESCRIBE fields observation "]),
-            ("RECALL beliefs AS sm", &["RECALL beliefs AS sml"]),
-            ("RECALL beliefs LIMIT $", &["RECALL beliefs LIMIT $city"]),
-            ("RECALL beliefs dele", &[]),
-            // AND is not offered before a condition exists that it could follow.
-            ("RECALL an", &[]),
-            ("RECALL uni", &[]),
-            ("ASSEMBLE FROM ", &["ASSEMBLE FROM (RECALL "]),
-            (
-                "ASSEMBLE FROM (RECALL) STREAM { chu",
-                &[
-                    "ASSEMBLE FROM (RECALL) STREAM { chunks",
-                    "ASSEMBLE FROM (RECALL) STREAM { chunk_size",
-                ],
-            ),
-            ("DEFINE TEMPLATE t ELEMENT { rec", &[]),
-            (
-                "DEFINE TEMPLATE t ELEMENT { {{#grain.conf",
-                &["DEFINE TEMPLATE t ELEMENT { {{#grain.confidence"],
-            ),
-        ] {
-            assert_eq!(written(before), after, "{before}");
-        }
-    }
-
-    #[test]
-    fn texts_of_the_store_are_offered_with_their_quote_and_steer_no_terminal() {
-        assert_eq!(
-            written("RECALL ABOUT \"al"),
-            ["RECALL ABOUT \"alan \\\"al\\\"\"", "RECALL ABOUT \"alice\""]
-        );
-        assert_eq!(shown("RECALL WHERE subject IN (\"bob\", \"a"), ["alan \"al\"", "alice"]);
-        assert_eq!(shown("RECALL WHERE relation = \"pre"), ["prefers"]);
-        assert!(shown("RECALL WHERE relation = \"mg:").len() > 10);
-        assert_eq!(shown("RECALL goals WHERE goal_state = \"ac"), ["active"]);
-        assert!(shown("RECALL WHERE object = \"").is_empty());
     }
 
     #[test]

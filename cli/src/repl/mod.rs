@@ -3,14 +3,13 @@
 //! Modules in the order an entry goes through them:
 //!
 //! - `welcome`: opens the store and prints the greeting. `history_file`: the history file.
-//! - `editor`: the line editor, with `cursor` and `complete` (completion), `store_values` (values of the
+//! - `editor`: the line editor, with `complete` (completion), `store_values` (values of the
 //!   store), `highlight`.
 //! - `split`: text to entries; `dot`: the table of dot commands.
 //! - `prompt`: runs an entry.
 //! - `table`, `screen`, `pager`: output of the answer.
 
 mod complete;
-mod cursor;
 mod dot;
 mod editor;
 mod highlight;

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use grainstore::PageOptions;
 use grainstore::cal::Query;
+use grainstore_serve::StoredValues;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::complete::Held;
 use crate::error::Result;
 use crate::reach::Reach;
 
@@ -48,7 +48,7 @@ impl Newest {
     }
 }
 
-impl Held for Newest {
+impl StoredValues for Newest {
     fn subjects(&self) -> BTreeSet<String> {
         self.cached().subjects
     }

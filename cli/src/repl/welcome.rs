@@ -2,11 +2,11 @@
 
 use std::io::{self, BufRead, Write};
 
+use grainstore_serve::StoredValues as _;
 use serde::Deserialize;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::complete::Held;
 use super::highlight::{BOLD, painted};
 use super::prompt::Prompt;
 use super::store_values::Newest;

@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::Semaphore;
 
+use super::complete::Values;
 use super::failure::{Failure, Result};
 use super::limits::{Bucket, Failed, MAX_OF_TOKEN};
 use super::tokens::{Grant, Kept, Stamp, Tokens, Unknown, now_ms, random};
@@ -50,6 +51,8 @@ pub(super) struct Access {
     /// Streams of CAL, and change feeds, at once.
     pub(super) streams: Arc<Semaphore>,
     pub(super) feeds: Arc<Semaphore>,
+    /// Values that are offered while a statement is typed.
+    pub(super) values: Values,
 }
 
 impl Access {
@@ -71,6 +74,7 @@ impl Access {
             places: Arc::new(Semaphore::new(MAX_OF_TOKEN)),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             feeds: Arc::new(Semaphore::new(MAX_FEEDS)),
+            values: Values::default(),
         }
     }
 

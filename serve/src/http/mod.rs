@@ -3,11 +3,13 @@
 //! A request goes through these modules: `listen` accepts it, `guard` checks where it was sent to, `access` finds out
 //! who asks (`tokens`: what they hold), `limits` whether it is their turn; `routes` says which method of docs/rpc.md it
 //! is, `params` what that takes, and `call` answers it, or `failure` says why not. Others than such calls are
-//! `streams` and `socket` (events of CAL), `changes` (the feed), `mcp`, `openapi`, `metrics` and `console`.
+//! `streams` and `socket` (events of CAL), `changes` (the feed), `mcp`, `openapi`, `metrics`, and `console` with
+//! `complete`.
 
 mod access;
 mod call;
 mod changes;
+mod complete;
 mod console;
 mod failure;
 mod guard;

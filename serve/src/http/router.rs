@@ -12,7 +12,6 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 use axum::routing::{MethodFilter, on};
 use grainstore::cal::CancelHandle;
-use serde::Deserialize;
 use serde_json::Value;
 use tracing::Instrument as _;
 
@@ -24,7 +23,7 @@ use super::metrics::Kind;
 use super::params::{collect, object};
 use super::routes::{CAL_PATH, Memory, ROUTES, Route, Verb};
 use super::state::Server;
-use super::{changes, console, guard, mcp, openapi, socket, streams};
+use super::{changes, complete, console, guard, mcp, openapi, socket, streams};
 
 /// What a response was of, for the log and the figures.
 #[derive(Clone)]
@@ -127,7 +126,9 @@ const SPECIAL: &[(Verb, &str, Special)] = &[
         Box::pin(of_caller(asked, true, |_, caller| async move { hello(&caller).await }))
     }),
     (Verb::Post, "/v1/cal/complete", |asked| {
-        Box::pin(of_caller(asked, true, |asked, _| async move { complete(asked).await }))
+        Box::pin(of_caller(asked, true, |asked, caller| async move {
+            complete::respond(&asked.server, &caller, asked.body).await
+        }))
     }),
     (Verb::Get, "/v1/changes", |asked| {
         Box::pin(of_caller(asked, true, |asked, caller| async move {
@@ -225,35 +226,6 @@ async fn hello(caller: &Caller) -> Result<Response<Body>> {
         hello.insert("access".to_owned(), caller.access.told());
     }
     Ok(json_response(hello.to_string()))
-}
-
-/// What may stand at the end of a statement.
-async fn complete(asked: Asked) -> Result<Response<Body>> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Given {
-        before: String,
-    }
-    let body = read_body(asked.body, 64 << 10).await?;
-    let given: Given = serde_json::from_slice(&body)
-        .map_err(|error| Failure::malformed(format!("give before, a text: {error}")))?;
-    let before = given.before.as_str();
-    let start = before
-        .char_indices()
-        .rev()
-        .take_while(|(_, c)| c.is_alphanumeric() || *c == '_' || *c == ':')
-        .last()
-        .map_or(before.len(), |(at, _)| at);
-    let (rest, typed) = before.split_at_checked(start).unwrap_or((before, ""));
-    let words = grainstore::cal::next_words(rest, typed);
-    let candidates: Vec<_> = words
-        .iter()
-        .take(200)
-        .map(|word| serde_json::json!({ "text": word.text, "insert": word.text }))
-        .collect();
-    let told =
-        serde_json::json!({ "start": rest.encode_utf16().count(), "candidates": candidates });
-    Ok(json_response(told.to_string()))
 }
 
 /// Turns a connection into a WebSocket.

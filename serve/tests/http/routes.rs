@@ -161,5 +161,16 @@ fn what_may_follow_is_told_while_somebody_types() {
     let token = served.operator();
     let told = served.post(&token, "/v1/cal/complete", &json!({ "before": "RECALL bel" })).json();
     assert_eq!(told["start"], 7);
-    assert!(told["candidates"].to_string().contains("beliefs"), "{told}");
+    assert_eq!(told["candidates"][0]["insert"], "beliefs ", "{told}");
+    served.put(&token, "team", "\u{1f375} alice", "tea");
+    let told = served
+        .post(&token, "/v1/cal/complete", &json!({ "before": "RECALL \u{1f375} ABOUT \"" }))
+        .json();
+    assert_eq!(told["start"], 17, "in UTF-16: {told}");
+    let other = served.tenant("other");
+    for (token, count) in [(&served.operator(), 1), (&other, 0)] {
+        let told =
+            served.post(token, "/v1/cal/complete", &json!({ "before": "RECALL ABOUT \"" })).json();
+        assert_eq!(told["candidates"].as_array().unwrap().len(), count, "{told}");
+    }
 }

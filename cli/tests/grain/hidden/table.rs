@@ -208,6 +208,8 @@ pub(super) const OTHER_COMMANDS: &[&str] = &[
     "bench",
     "mcp",
     "rpc",
+    "serve",
+    "tokens",
     "help",
 ];
 

@@ -270,6 +270,8 @@ const OTHER_COMMANDS: [Other; 36] = [
     ("demo", "fills a store of its own, where none is"),
     ("bench", "fills stores of its own in a temporary directory"),
     ("mcp", "calls methods, which are in the table"),
+    ("serve", "calls methods, which are in the table"),
+    ("tokens", "asks no store"),
     ("rpc", "runs methods, which are in the table"),
     ("help", "tells of the program"),
     (

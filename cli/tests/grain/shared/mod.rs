@@ -27,6 +27,8 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("frames", "needs no store"),
     ("rpc", "relays by itself: tests of rpc"),
     ("mcp", "relays by itself: tests of mcp"),
+    ("serve", "relays by itself: tests of HTTP"),
+    ("tokens", "asks no store"),
     ("help", "needs no store"),
     ("doctor", "tells of the process, so that both tell other things: its own test"),
 ];

@@ -8,7 +8,7 @@ use grainstore::cal::{SyntaxKind, SyntaxSpan, scan};
 
 /// What completes the word at the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(super) enum Wanted {
     /// Nothing does.
     Nothing,
     /// A word of the language that may stand there.
@@ -23,14 +23,14 @@ pub(crate) enum Wanted {
 
 /// The word at the cursor, and what completes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(super) struct Place {
     /// Byte offset at which the word begins.
-    pub(crate) start: usize,
-    pub(crate) wanted: Wanted,
+    pub(super) start: usize,
+    pub(super) wanted: Wanted,
 }
 
 /// Returns the word at the end of `before`, the text up to the cursor.
-pub(crate) fn place(before: &str) -> Place {
+pub(super) fn place(before: &str) -> Place {
     let mut spans = scan(before);
     let touched = spans.pop_if(|span| {
         span.range.end == before.len()

@@ -1,0 +1,128 @@
+//! Completion of a statement for the console (docs/console.md), with values that the caller sees.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::http::Response;
+use grainstore::cal::CancelHandle;
+use serde::Deserialize;
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
+
+use super::access::{Access, Caller};
+use super::call::{CancelOnDrop, call, json_response, read_body};
+use super::failure::{Failure, Result};
+use super::state::Server;
+use crate::completion::{StoredValues, complete_statement};
+
+/// Grains whose values are offered: the newest ones.
+const MAX_GRAINS: usize = 500;
+/// How long values are offered before they are read again.
+const KEPT: Duration = Duration::from_secs(10);
+/// Most bytes of a request: a statement has 8,192.
+const MAX_BYTES: usize = 64 << 10;
+
+/// Values of the newest grains, and when they were read.
+#[derive(Default)]
+pub(super) struct Values(Mutex<Option<(Instant, Arc<Newest>)>>);
+
+/// Values of the newest grains.
+#[derive(Debug, Default)]
+struct Newest {
+    subjects: BTreeSet<String>,
+    relations: BTreeSet<String>,
+}
+
+impl StoredValues for Newest {
+    fn subjects(&self) -> BTreeSet<String> {
+        self.subjects.clone()
+    }
+
+    fn relations(&self) -> BTreeSet<String> {
+        self.relations.clone()
+    }
+}
+
+/// What is asked: the statement up to the cursor.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    before: String,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    results: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    grain: Names,
+}
+
+#[derive(Deserialize)]
+struct Names {
+    subject: Option<Value>,
+    relation: Option<Value>,
+}
+
+/// The values that somebody sees; none where they cannot be read.
+async fn values(access: &Access) -> Arc<Newest> {
+    let known = access.values.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if let Some((since, known)) = known
+        && since.elapsed() < KEPT
+    {
+        return known;
+    }
+    let read = Arc::new(newest(access).await.unwrap_or_default());
+    let kept = Some((Instant::now(), Arc::clone(&read)));
+    *access.values.0.lock().unwrap_or_else(PoisonError::into_inner) = kept;
+    read
+}
+
+async fn newest(access: &Access) -> Result<Newest> {
+    let params = json!({ "limit": MAX_GRAINS });
+    let params = to_raw_value(&params).map_err(grainstore_rpc::Error::from)?;
+    let cancel = CancelHandle::new();
+    let _ended = CancelOnDrop(cancel.clone());
+    let page = call(&access.client, "query", params, cancel).await?;
+    let page: Page = serde_json::from_str(page.get()).map_err(grainstore_rpc::Error::from)?;
+    let mut newest = Newest::default();
+    for Row { grain: Names { subject, relation } } in page.results {
+        let text = |value: Option<Value>| value.and_then(|value| Some(value.as_str()?.to_owned()));
+        newest.subjects.extend(text(subject));
+        newest.relations.extend(text(relation));
+    }
+    Ok(newest)
+}
+
+/// Answers what may stand at the end of a statement: `start` is the place of the word that is replaced, in UTF-16 code
+/// units as pages count them, and each candidate has its `text` and what it `insert`s.
+pub(super) async fn respond(
+    server: &Server,
+    caller: &Caller,
+    body: Body,
+) -> Result<Response<Body>> {
+    let body = read_body(body, MAX_BYTES).await?;
+    let asked: Asked = serde_json::from_slice(&body)
+        .map_err(|error| Failure::malformed(format!("give before, a text: {error}")))?;
+    let _turn = server.gate.enter(false).await?;
+    let values = values(&caller.access).await;
+    let work = move || {
+        let (start, found) = complete_statement(&asked.before, &[], &*values);
+        let before = asked.before.get(..start).unwrap_or_default();
+        let candidates = found
+            .into_iter()
+            .map(|found| json!({ "text": found.display, "insert": found.replacement }));
+        json!({
+            "start": before.encode_utf16().count(),
+            "candidates": candidates.collect::<Vec<_>>(),
+        })
+    };
+    // The parser takes a while for a long statement.
+    let told = tokio::task::spawn_blocking(work).await;
+    let told = told.map_err(|_| Failure::malformed("this statement cannot be completed"))?;
+    Ok(json_response(told.to_string()))
+}

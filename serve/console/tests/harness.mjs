@@ -1,0 +1,130 @@
+// What the journeys share: the server, the browser, a watch on what must never happen, and axe.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+import { CODE, startStub } from "./stub.mjs";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const SHOTS = new URL("../../../docs/console/", import.meta.url).pathname;
+
+/** The server of the environment, or the stub over the week of the demo. */
+export async function startServer() {
+  if (process.env.GRAINSTORE_URL) {
+    return {
+      url: process.env.GRAINSTORE_URL.replace(/\/$/, ""),
+      code: process.env.GRAINSTORE_CODE,
+      token: process.env.GRAINSTORE_TOKEN,
+      reader: process.env.GRAINSTORE_TOKEN_READER,
+      real: true,
+      close: () => undefined,
+    };
+  }
+  const grain = process.env.GRAIN ?? new URL("../../../target/debug/grain", import.meta.url).pathname;
+  const directory = mkdtempSync(join(tmpdir(), "console-"));
+  const store = join(directory, "week.grains");
+  execFileSync(grain, ["demo", "--keep", store], { stdio: "ignore" });
+  const stub = await startStub({ grain, store, dist: new URL("../dist/", import.meta.url) });
+  return {
+    url: stub.url,
+    code: CODE,
+    token: "gst_operator",
+    reader: "gst_reader",
+    real: false,
+    close: () => {
+      stub.close();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+export const startBrowser = () =>
+  chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    headless: true,
+    args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+  });
+
+/** A page that remembers everything that must not happen. */
+export async function openPage(browser, server, { scheme = "light", width = 1280, height = 800 } = {}) {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: scheme,
+    reducedMotion: "reduce",
+    locale: "en-GB",
+    timezoneId: "UTC",
+    acceptDownloads: true,
+  });
+  await context.addInitScript(() => {
+    window.violations = [];
+    document.addEventListener("securitypolicyviolation", (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
+  });
+  const page = await context.newPage();
+  const seen = [];
+  const origin = new URL(server.url).origin;
+  page.on("dialog", async (dialog) => {
+    seen.push(`dialog: ${dialog.message()}`);
+    await dialog.dismiss();
+  });
+  page.on("pageerror", (error) => seen.push(`error: ${error.message}`));
+  page.on("console", (message) => {
+    // A refusal of the server is logged by the browser as a resource that did not load: that is no fault of the page.
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) seen.push(`console: ${message.text()}`);
+  });
+  page.on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(origin) && !url.startsWith("blob:") && !url.startsWith("data:")) seen.push(`request: ${url}`);
+  });
+  page.setDefaultTimeout(15_000);
+  const clean = async () => {
+    seen.push(...(await page.evaluate(() => window.violations)).map((one) => `violation: ${one}`));
+    assert.deepEqual(seen, []);
+  };
+  return { page, context, clean, close: () => context.close() };
+}
+
+export async function signIn(page, server, token = server.token) {
+  await page.goto(`${server.url}/`);
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Find" }).waitFor();
+}
+
+export async function go(page, hash) {
+  await page.evaluate((to) => void (location.hash = to), `#/${hash}`);
+}
+
+/** A call of the API beside the page, by the token. */
+export async function call(server, method, path, body) {
+  const response = await fetch(`${server.url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${server.token}`, "content-type": "application/json" },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  return { status: response.status, answer: await response.json() };
+}
+
+export async function find(server, where, text) {
+  const { answer } = await call(server, "POST", "/v1/query", { where, text, limit: 5 });
+  assert.ok(answer.results?.length > 0, `nothing found: ${JSON.stringify({ where, text, answer })}`);
+  return answer.results[0].content_address;
+}
+
+/** Zero findings of axe on what is shown now. */
+export async function accessible(page, name) {
+  await page.evaluate(AXE);
+  const found = await page.evaluate(async () => {
+    const { violations } = await window.axe.run(document, { resultTypes: ["violations"] });
+    return violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary}`).join("; ")}`);
+  });
+  assert.deepEqual(found, [], `axe on ${name}`);
+}
+
+export async function shot(page, name) {
+  if (process.env.GRAINSTORE_SCREENSHOTS !== "1") return;
+  mkdirSync(SHOTS, { recursive: true });
+  await page.screenshot({ path: join(SHOTS, `${name}.png`), animations: "disabled", caret: "hide" });
+}

@@ -13,11 +13,17 @@ import { Replay } from "./pages/replay";
 import { SignIn } from "./pages/signin";
 import { Help } from "./parts/help";
 import { Heading } from "./parts/heading";
+import { forgetWords } from "./parts/words";
 import { Failure, Loading } from "./parts/notice";
 import { go, href, type Route, useRoute } from "./router";
 import { Text } from "./text";
 import { currentTheme, toggleTheme } from "./theme";
 import type { Access } from "./types";
+
+function forgetSession(): void {
+  forgetAll();
+  forgetWords();
+}
 
 const PLACES: { page: string; name: string; key: string }[] = [
   { page: "find", name: "Find", key: "f" },
@@ -35,7 +41,7 @@ export function App({ code }: { code: string | null }) {
 
   useEffect(() => {
     onSignedOut(() => {
-      forgetAll();
+      forgetSession();
       setEnded(true);
       setAccess(null);
     });
@@ -63,7 +69,7 @@ export function App({ code }: { code: string | null }) {
     try {
       await signOut();
     } finally {
-      forgetAll();
+      forgetSession();
       setAccess(null);
       history.replaceState(null, "", location.pathname);
     }

@@ -194,8 +194,9 @@ journey("a recall is replayed", async (page) => {
   await page.getByRole("button", { name: "Replay" }).click();
   await page.locator("tr.in").first().waitFor();
   assert.ok((await page.locator("tr.out").count()) > 0, "some are left out");
-  await page.getByText(/tokens were left|no token was left/).first().waitFor();
+  await page.locator("tr.out").filter({ hasText: "No room:" }).first().waitFor();
   await page.getByText(/^\d+ of 200 tokens$/).waitFor();
+  assert.match(await page.locator("tr.in").first().textContent(), /Clementine|bellows|know/i, "the table says what each grain says");
   assert.match(await page.getByRole("region", { name: "Text for the model" }).textContent(), /^<context intent=/);
   await shot(page, "replay");
   await accessible(page, "replay");
@@ -370,7 +371,7 @@ journey("a hostile grain is shown as text, and nothing of it runs", async (page)
   await page.getByRole("button", { name: /^Show the/ }).click();
   await page.locator("#person-0").waitFor();
   await go(page, "replay");
-  await page.getByLabel("Question").fill(`alert ${SIGNS}`);
+  await page.getByLabel("Question").fill("alert");
   await page.getByRole("button", { name: "Replay" }).click();
   await page.locator("table.candidates").getByText("<script>alert(1)</script>").first().waitFor();
 

@@ -171,15 +171,8 @@ export async function startStub({ grain, store, port = 0, dist }) {
 
   async function complete(request, response) {
     const { before } = await body(request);
-    const quoted = /(?:ABOUT|subject =)\s+"([^"]*)$/i.exec(before);
-    if (quoted) {
-      const found = await rpc.call("cal", { query: "RECALL beliefs | SUBJECTS" });
-      const subjects = (found.result?.values ?? found.result?.results ?? []).filter((one) => typeof one === "string" && one.startsWith(quoted[1]));
-      const candidates = subjects.map((text) => ({ text, insert: `${text}"` }));
-      return json(response, 200, { start: before.length - quoted[1].length, candidates });
-    }
     const word = /[\w]*$/.exec(before)[0];
-    const candidates = WORDS.filter((one) => word !== "" && one.toLowerCase().startsWith(word.toLowerCase())).map((text) => ({ text, insert: `${text} ` }));
+    const candidates = WORDS.filter((one) => word !== "" && one.toLowerCase().startsWith(word.toLowerCase())).map((text) => ({ text, insert: text }));
     return json(response, 200, { start: before.length - word.length, candidates });
   }
 
@@ -217,7 +210,7 @@ export async function startStub({ grain, store, port = 0, dist }) {
       return refuse(response, 403, "ERR_ACCESS", "this session may not do that", { hint: "sign in with a token that may" });
     }
     const params = { ...Object.fromEntries([...url.searchParams].map(([name, value]) => [name, typed(name, value)])), ...(await body(request)), ...route.params };
-    if (route.rpc === "prepare") params.tier = session.access.tier;
+    if (params.tier > session.access.tier) return refuse(response, 403, "CAL-E044", "this session reads only");
     const start = performance.now();
     const { result, error } = await rpc.call(route.rpc, params);
     const key = `${request.method} ${route.pattern}`;

@@ -1,13 +1,14 @@
 // A recall, replayed: a question and a budget, the candidates with their scores, and the text a model would read.
-import { post, Problem } from "../api";
+import { post } from "../api";
 import { useAsk } from "../asked";
+import { grainsOf } from "../fetched";
 import { useKept } from "../kept";
 import { CalError } from "../parts/calerror";
 import { Bar } from "../parts/charts";
 import { Heading } from "../parts/heading";
 import { Empty, Loading } from "../parts/notice";
 import { Address, Block, Copy, Kind, Text } from "../text";
-import type { CalAnswer, Candidate, Grain, SourceOutcome, Version } from "../types";
+import type { CalAnswer, Candidate, Grain, SourceOutcome } from "../types";
 import { count, literal, plural, said } from "../words";
 
 interface Replayed {
@@ -27,12 +28,7 @@ async function replay(question: string, budget: number, signal: AbortSignal): Pr
   const statement = statementOf(question, budget);
   const answer = await post<CalAnswer>("/v1/cal", { query: statement }, signal);
   const addresses = (answer.sources?.found?.grains ?? []).map((one) => one.content_address);
-  const grains = new Map<string, Grain>();
-  if (addresses.length > 0) {
-    const found = await post<{ grains: (Version | null)[] }>("/v1/grains/get", { addresses }, signal);
-    for (const one of found.grains) if (one) grains.set(one.address, one.grain);
-  }
-  return { statement, budget, answer, grains };
+  return { statement, budget, answer, grains: await grainsOf(addresses, signal) };
 }
 
 export function Replay() {
@@ -64,7 +60,7 @@ export function Replay() {
         <div class="buttons"><button type="submit" class="first" disabled={!fits || asked.busy}>Replay</button></div>
       </form>
       {asked.busy && <Loading what="the recall" />}
-      {asked.problem && <Refused problem={asked.problem} query={statementOf(question, tokens)} />}
+      {asked.problem && <CalError problem={asked.problem} query={statementOf(question, tokens)} />}
       {shown && <Outcome of={shown} />}
       {!shown && !asked.busy && !asked.problem && (
         <Empty><p>Ask what an agent would ask. You see which grains were looked at, how each was scored, and which of them the budget had room for.</p></Empty>
@@ -72,10 +68,6 @@ export function Replay() {
     </section>
   );
 }
-
-const Refused = ({ problem, query }: { problem: Problem; query: string }) => (
-  <CalError problem={problem} query={query} use={() => undefined} />
-);
 
 function Outcome({ of }: { of: Replayed }) {
   const { answer, budget, grains } = of;
@@ -137,7 +129,7 @@ function Outcome({ of }: { of: Replayed }) {
 
 function whyOut(source: SourceOutcome): string {
   const left = source.allocated - source.used;
-  return `Left out: ${left > 0 ? `${count(left)} tokens were left` : "no token was left"} of ${count(source.allocated)}.`;
+  return left > 0 ? `No room: ${plural(left, "token")} left of ${count(source.allocated)}.` : `No room: all ${count(source.allocated)} tokens used.`;
 }
 
 interface LineProps {

@@ -4,8 +4,8 @@ import { post } from "../api";
 import { useAsk } from "../asked";
 import { remember, useKept } from "../kept";
 import { Address, Block, Text } from "../text";
-import type { Access, CalAnswer, Found, Prepared } from "../types";
-import { plural } from "../words";
+import type { Access, CalAnswer, Found, Json, Prepared } from "../types";
+import { count, plural } from "../words";
 import { CalBox } from "./calbox";
 import { CalError } from "./calerror";
 import { Dialog } from "./dialog";
@@ -43,7 +43,7 @@ export function CalAsk({ access }: { access: Access }) {
     const statement = text.replace(/;\s*$/, "");
     if (access.tier === 1 && WRITES.test(statement)) {
       answered(await ask(async (signal) => {
-        setPrepared(await post<Prepared>("/v1/cal/prepare", { query: statement }, signal));
+        setPrepared(await post<Prepared>("/v1/cal/prepare", { query: statement, tier: 1 }, signal));
         return null as unknown as CalAnswer;
       }));
     } else {
@@ -104,6 +104,28 @@ export function CalAsk({ access }: { access: Access }) {
   );
 }
 
+type Shaped = { values: Json[] } | { groups: { key: Json; count: number }[] } | { count: number };
+
+/** Answers that read better than as JSON. */
+function shapeOf(answer: CalAnswer): Shaped | null {
+  if (Array.isArray(answer.values)) return { values: answer.values as Json[] };
+  if (Array.isArray(answer.groups)) return { groups: answer.groups as { key: Json; count: number }[] };
+  return typeof answer.count === "number" ? { count: answer.count } : null;
+}
+
+function Shape({ of }: { of: Shaped }) {
+  if ("count" in of) return <dl class="figures"><div><dt>count</dt><dd>{count(of.count)}</dd></div></dl>;
+  const head = "groups" in of ? <tr><th scope="col">Value</th><th scope="col">Grains</th></tr> : <tr><th scope="col">Value</th></tr>;
+  const rows = "groups" in of
+    ? of.groups.map((group) => <tr><td><Value of={group.key} /></td><td class="num">{count(group.count)}</td></tr>)
+    : of.values.map((value) => <tr><td><Value of={value} /></td></tr>);
+  return (
+    <div class="scroll-x tall" tabIndex={0} role="region" aria-label="Answer">
+      <table><thead>{head}</thead><tbody>{rows}</tbody></table>
+    </div>
+  );
+}
+
 const whole = (found: Found[]): boolean => found.every((one) => typeof one.grain?.type === "string" && one.content_address);
 
 function Answer({ answer, round }: { answer: CalAnswer; round: number }) {
@@ -112,6 +134,7 @@ function Answer({ answer, round }: { answer: CalAnswer; round: number }) {
   const text = answer.formatted_context?.text ?? answer.formatted;
   const listed = text === undefined && results !== undefined && whole(results);
   const { _cal: _, ...rest } = answer;
+  const shape = listed || text !== undefined ? null : shapeOf(answer);
   return (
     <>
       <p class="count dim" role="status">
@@ -126,7 +149,8 @@ function Answer({ answer, round }: { answer: CalAnswer; round: number }) {
       )}
       {listed && results.length === 0 && <Empty><p>Nothing fits this statement.</p></Empty>}
       {text !== undefined && <Block of={text} label="Text of the answer" />}
-      {!listed && text === undefined && <Block of={JSON.stringify(rest, null, 2)} label="Answer as JSON" />}
+      {shape && <Shape of={shape} />}
+      {!listed && text === undefined && !shape && <Block of={JSON.stringify(rest, null, 2)} label="Answer as JSON" />}
     </>
   );
 }

@@ -1,19 +1,9 @@
 // The box for a statement of CAL. The server says what can stand at the cursor; arrows choose, Tab or Enter takes,
 // Escape closes, Ctrl+Enter runs. ARIA lets a text of several lines be no combobox, so it is a text box that names
 // its list, the open choice and how many there are.
-import { useRef, useState } from "preact/hooks";
-import { post } from "../api";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Text } from "../text";
-
-interface Candidate {
-  text: string;
-  insert: string;
-}
-
-interface Offer {
-  start: number;
-  candidates: Candidate[];
-}
+import { type Offer, wordsAt } from "./words";
 
 interface CalBoxProps {
   value: string;
@@ -22,15 +12,17 @@ interface CalBoxProps {
   broken: boolean;
 }
 
-const MOST = 12;
+const MOST = 60;
 
 export function CalBox({ value, change, run, broken }: CalBoxProps) {
   const area = useRef<HTMLTextAreaElement>(null);
   const [offer, setOffer] = useState<Offer | null>(null);
   const [at, setAt] = useState(0);
   const round = useRef(0);
+  const list = useRef<HTMLUListElement>(null);
   const waiting = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
 
+  useEffect(() => list.current?.children[at]?.scrollIntoView({ block: "nearest" }), [at, offer]);
   const close = () => {
     round.current += 1;
     clearTimeout(waiting.current);
@@ -44,7 +36,7 @@ export function CalBox({ value, change, run, broken }: CalBoxProps) {
       if (!element || element.selectionStart !== element.selectionEnd) return;
       try {
         const before = element.value.slice(0, element.selectionStart);
-        const found = await post<Offer>("/v1/cal/complete", { before });
+        const found = await wordsAt(before);
         if (mine !== round.current || document.activeElement !== element) return;
         setAt(0);
         setOffer(found.candidates.length > 0 ? { ...found, candidates: found.candidates.slice(0, MOST) } : null);
@@ -58,8 +50,12 @@ export function CalBox({ value, change, run, broken }: CalBoxProps) {
     const candidate = offer?.candidates[index];
     if (!element || !offer || !candidate) return;
     const end = element.selectionStart;
-    const next = value.slice(0, offer.start) + candidate.insert + value.slice(end);
-    const caret = offer.start + candidate.insert.length;
+    const rest = value.slice(end);
+    // What already stands behind the cursor is not written twice.
+    const last = candidate.insert.slice(-1);
+    const insert = [" ", '"'].includes(last) && rest.startsWith(last) ? candidate.insert.slice(0, -1) : candidate.insert;
+    const next = value.slice(0, offer.start) + insert + rest;
+    const caret = offer.start + insert.length;
     close();
     change(next);
     requestAnimationFrame(() => {
@@ -119,7 +115,7 @@ export function CalBox({ value, change, run, broken }: CalBoxProps) {
         onBlur={close}
       />
       {offer && (
-        <ul id="cal-offer" class="offer" role="listbox" aria-label="What can stand here">
+        <ul id="cal-offer" ref={list} class="offer" role="listbox" aria-label="What can stand here">
           {offer.candidates.map((candidate, index) => (
             <li
               id={`cal-offer-${index}`}
@@ -136,7 +132,7 @@ export function CalBox({ value, change, run, broken }: CalBoxProps) {
         </ul>
       )}
       <p id="cal-keys" class="dim small-text">
-        <kbd>Ctrl</kbd>+<kbd>Enter</kbd> runs it, <kbd>Ctrl</kbd>+<kbd>Space</kbd> offers words, <kbd>Tab</kbd> takes one,
+        <kbd>Ctrl</kbd>+<kbd>Enter</kbd> runs it, <kbd>Ctrl</kbd>+<kbd>Space</kbd> offers words, <kbd>Tab</kbd> takes one,{" "}
         <kbd>Esc</kbd> closes the list.
       </p>
       <p class="unseen" role="status">{offer ? `${offer.candidates.length} words can stand here` : ""}</p>

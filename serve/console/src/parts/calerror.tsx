@@ -5,7 +5,7 @@ import { fromByteOffset } from "../words";
 
 const AROUND = 120;
 
-export function CalError({ problem, query, use }: { problem: Problem; query: string; use: (query: string) => void }) {
+export function CalError({ problem, query, use }: { problem: Problem; query: string; use?: (query: string) => void }) {
   const { position, example } = problem;
   const from = position ? fromByteOffset(query, position.start) : 0;
   const to = position ? Math.max(fromByteOffset(query, position.end), from) : 0;
@@ -25,7 +25,7 @@ export function CalError({ problem, query, use }: { problem: Problem; query: str
         </>
       )}
       {(problem.suggestion ?? problem.hint) && <p><Text of={(problem.suggestion ?? problem.hint) as string} /></p>}
-      {example && (
+      {example && use && (
         <p class="row-of">
           <code class="example"><Text of={example} /></code>
           <button type="button" class="small" onClick={() => use(example)}>Use this</button>

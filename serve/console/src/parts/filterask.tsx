@@ -1,6 +1,6 @@
 // The filters, and the list of what they let through.
 import { useEffect, useState } from "preact/hooks";
-import { useKept } from "../kept";
+import { remember, useKept } from "../kept";
 import type { Json } from "../types";
 import { count, plural, TYPES } from "../words";
 import { type Question, useGrains } from "./grains";
@@ -45,6 +45,8 @@ export function FilterAsk() {
   const { loaded, ask, more } = useGrains("find-loaded");
 
   const run = (of: Filters) => {
+    remember("find-top", 0);
+    remember("find-at", 0);
     setRound((n) => n + 1);
     ask(questionOf(of));
   };

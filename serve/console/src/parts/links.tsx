@@ -1,9 +1,10 @@
 // Where a grain comes from, what comes from it, and what it is linked with.
 import type { ComponentChild } from "preact";
-import { grainPath, post, read } from "../api";
+import { grainPath, read } from "../api";
 import { useAnswer } from "../asked";
+import { grainsOf } from "../fetched";
 import { Address, Kind, Text } from "../text";
-import type { Grain, Linked, Related, Version } from "../types";
+import type { Grain, Linked, Related } from "../types";
 import { said } from "../words";
 import { Failure, Loading } from "./notice";
 
@@ -24,12 +25,7 @@ async function around(address: string, signal: AbortSignal): Promise<Around> {
     read<Around["related"]>(grainPath(address, "/related"), asked, signal),
   ]);
   const addresses = [...ancestry.grains, ...children.grains, ...related.links].map((one) => one.address);
-  const grains = new Map<string, Grain>();
-  if (addresses.length > 0) {
-    const found = await post<{ grains: (Version | null)[] }>("/v1/grains/get", { addresses: [...new Set(addresses)] }, signal);
-    for (const one of found.grains) if (one) grains.set(one.address, one.grain);
-  }
-  return { ancestry, children, related, grains };
+  return { ancestry, children, related, grains: await grainsOf(addresses, signal) };
 }
 
 export function Links({ address, grain }: { address: string; grain: Grain }) {

@@ -19,6 +19,9 @@ const LINKS: { [link: string]: string } = {
   ancestor: "a grain that it comes from",
 };
 
+/** The demands, but for one that only repeats the sentence above them. */
+const demandsOf = (policy: Policy): string[] => policy.demands.filter((demand) => `${demand.toLowerCase()}.` !== OPEN_TO[policy.open_to]?.toLowerCase());
+
 export function PolicyInWords({ address }: { address: string }) {
   const asked = useAnswer(
     (signal) => read<{ policy: Policy }>(grainPath(address, "/policy"), {}, signal),
@@ -33,7 +36,7 @@ export function PolicyInWords({ address }: { address: string }) {
       {policy && (
         <div data-policy={policy.open_to}>
           <p class={policy.open_to === "anyone" ? "" : "strong"}>{OPEN_TO[policy.open_to] ?? <Text of={policy.open_to} />}</p>
-          <ul>{policy.demands.map((demand) => <li><Text of={demand} /></li>)}</ul>
+          <ul>{demandsOf(policy).map((demand) => <li><Text of={demand} /></li>)}</ul>
           <p class="dim">Mode <Text of={policy.mode} />, scope <Text of={policy.scope} />
             {policy.threshold !== undefined && <>, {policy.threshold} signatures</>}
             {policy.locked_until !== undefined && <>, until <Time ms={policy.locked_until < 1e11 ? policy.locked_until * 1000 : policy.locked_until} /></>}

@@ -19,8 +19,11 @@ export class EventReader {
 
   take(text: string): Change[] {
     const out: Change[] = [];
-    const lines = (this.#rest + text).split(/\r\n|\n|\r/);
-    this.#rest = lines.pop() ?? "";
+    // A carriage return at the end may be the first half of one end of a line.
+    const all = this.#rest + text;
+    const whole = all.endsWith("\r") ? all.slice(0, -1) : all;
+    const lines = whole.split(/\r\n|\n|\r/);
+    this.#rest = (lines.pop() ?? "") + all.slice(whole.length);
     for (const line of lines) {
       if (line === "") {
         if (this.#some) out.push({ event: this.#event || "message", id: this.#id });
@@ -72,7 +75,7 @@ export function useChanges(after: number | null, changed: (changes: Change[]) =>
           }
         } catch (error) {
           if (controller.signal.aborted) return;
-          if (error instanceof Problem && [401, 403, 404].includes(error.status)) {
+          if (error instanceof Problem && [401, 403, 404, 410].includes(error.status)) {
             setLink("off");
             return;
           }

@@ -3,44 +3,22 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { href } from "./router";
+import { piecesOf } from "./signs";
 import { isAddress, utc } from "./words";
 
-// Control, format and private signs, lone surrogates, fillers and separators that look like nothing. The selector and
-// the joiner within an emoji stay as they are, and line feeds and tabs in blocks of text.
-const HIDDEN =
-  /(?!(?<=\p{Emoji})\ufe0f)(?!(?<=[\p{Extended_Pictographic}\ufe0f\u{1f3fb}-\u{1f3ff}])\u200d\p{Extended_Pictographic})[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0]/gu;
-
-const spelled = (sign: string): string => {
-  const code = sign.codePointAt(0) ?? 0;
-  if (code === 0x0a) return "\\n";
-  if (code === 0x09) return "\\t";
-  if (code === 0x0d) return "\\r";
-  return `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
-};
-
-function pieces(text: string, block: boolean): ComponentChildren[] {
-  const out: ComponentChildren[] = [];
-  let last = 0;
-  for (const match of text.matchAll(HIDDEN)) {
-    const sign = match[0];
-    if (block && (sign === "\n" || sign === "\t")) continue;
-    if (match.index > last) out.push(text.slice(last, match.index));
-    out.push(<span class="sign" title={`the character ${spelled(sign)}`}>{spelled(sign)}</span>);
-    last = match.index + sign.length;
-  }
-  if (last < text.length) out.push(text.slice(last));
-  return out;
-}
+const shown = (text: string, block: boolean): ComponentChildren[] =>
+  piecesOf(text, block).map(({ text: piece, times }) =>
+    times === 0 ? piece : <span class="sign" title={`the character ${piece}`}>{piece}{times > 1 && ` ×${times}`}</span>);
 
 /** Stored text in a line. `max` cuts what would only be hidden behind the edge anyway. */
 export function Text({ of, max }: { of: string; max?: number }) {
   const cut = max !== undefined && of.length > max;
-  return <bdi>{pieces(cut ? of.slice(0, max) : of, false)}{cut ? "…" : ""}</bdi>;
+  return <bdi>{shown(cut ? of.slice(0, max) : of, false)}{cut ? "…" : ""}</bdi>;
 }
 
 /** Stored text of many lines. */
 export function Block({ of, label }: { of: string; label: string }) {
-  return <pre class="block" tabIndex={0} role="region" aria-label={label}><bdi>{pieces(of, true)}</bdi></pre>;
+  return <pre class="block" tabIndex={0} role="region" aria-label={label}><bdi>{shown(of, true)}</bdi></pre>;
 }
 
 export function Time({ ms, seconds = true }: { ms: number; seconds?: boolean }) {

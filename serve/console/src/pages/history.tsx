@@ -8,7 +8,7 @@ import { Value } from "../parts/value";
 import { href } from "../router";
 import { Address, Kind, Text, Time } from "../text";
 import type { Version } from "../types";
-import { knownFrom, plural, said, utc } from "../words";
+import { count, knownFrom, plural, said, utc } from "../words";
 
 interface Span {
   version: Version;
@@ -26,11 +26,22 @@ export function spansOf(versions: Version[]): Span[] {
 const heldAt = (spans: Span[], at: number): Span | undefined =>
   spans.findLast((span) => span.from <= at && (span.to === null || at < span.to));
 
+const PART = 200;
+const MOST = 1000;
+
+/** The versions of a chain, read in parts, and whether there are older ones. */
+async function chainOf(address: string, signal: AbortSignal): Promise<{ versions: Version[]; more: boolean }> {
+  const versions: Version[] = [];
+  while (versions.length < MOST) {
+    const part = await read<{ versions: Version[] }>(grainPath(address, "/history"), { limit: PART, cursor: versions.length }, signal);
+    versions.push(...part.versions);
+    if (part.versions.length < PART) return { versions, more: false };
+  }
+  return { versions, more: true };
+}
+
 export function HistoryPage({ address }: { address: string }) {
-  const asked = useAnswer(
-    (signal) => read<{ versions: Version[] }>(grainPath(address, "/history"), { limit: 200 }, signal),
-    [address],
-  );
+  const asked = useAnswer((signal) => chainOf(address, signal), [address]);
   const versions = asked.answer?.versions;
   return (
     <section class="page">
@@ -40,6 +51,7 @@ export function HistoryPage({ address }: { address: string }) {
       {asked.busy && !versions && <Loading what="the versions" />}
       {asked.problem && <Failure problem={asked.problem} again={asked.again} />}
       {versions && versions.length === 0 && <Empty><p>No version of it is here for you to see.</p></Empty>}
+      {asked.answer?.more && <p class="dim">The newest {count(asked.answer.versions.length)} versions. <code>grain history</code> has the older ones.</p>}
       {versions && versions.length > 0 && <Timeline key={address} versions={versions} here={address} />}
     </section>
   );
@@ -47,7 +59,7 @@ export function HistoryPage({ address }: { address: string }) {
 
 const STEPS = 1000;
 const WIDTH = 960;
-const BAR = 22;
+const TALLEST = 22;
 
 function Timeline({ versions, here }: { versions: Version[]; here: string }) {
   const spans = useMemo(() => spansOf(versions), [versions]);
@@ -60,23 +72,26 @@ function Timeline({ versions, here }: { versions: Version[]; here: string }) {
   const edges = [...new Set(spans.flatMap((span) => [span.from, ...(span.to === null ? [] : [span.to])]))].sort((a, b) => a - b);
   const before = edges.findLast((edge) => edge < at);
   const after = edges.find((edge) => edge > at);
-  const shownBars = spans.slice(-12);
+  // A few versions have room for a bar each; of many each is a thin line.
+  const bar = Math.max(1, Math.min(TALLEST, 300 / spans.length));
+  const gap = bar > 8 ? 6 : bar / 4;
+  const height = spans.length * bar + 8;
 
   return (
     <>
       <div class="panel timeline">
-        <svg viewBox={`0 0 ${WIDTH} ${shownBars.length * BAR + 8}`} role="img" aria-label={`${plural(spans.length, "version")} from ${utc(start)} on`}>
-          {shownBars.map((span, index) => (
+        <svg viewBox={`0 0 ${WIDTH} ${height}`} role="img" aria-label={`${plural(spans.length, "version")} from ${utc(start)} on`}>
+          {spans.map((span, index) => (
             <rect
               class={span === held ? "span held" : "span"}
               x={x(span.from)}
-              y={index * BAR + 4}
+              y={index * bar + 4}
               width={Math.max(3, x(span.to ?? end) - x(span.from))}
-              height={BAR - 6}
-              rx="3"
+              height={bar - gap}
+              rx={Math.min(3, bar / 4)}
             />
           ))}
-          <path class="asof" d={`M${x(at)} 0V${shownBars.length * BAR + 8}`} />
+          <path class="asof" d={`M${x(at)} 0V${height}`} />
         </svg>
         <div class="asof-row">
           <label for="asof">As of</label>

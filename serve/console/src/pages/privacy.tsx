@@ -16,8 +16,11 @@ export function Privacy({ access }: { access: Access }) {
   const [user, setUser] = useKept("privacy-user", own);
   const [shown, setShown] = useKept<Report | null>("privacy-report", null);
   const [asked, ask] = useAsk<Report>();
-  const look = () =>
+  const [gone, setGone] = useState("");
+  const look = () => {
+    setGone("");
     void ask((signal) => read<Report>(userPath(user, "/report"), {}, signal)).then((report) => report && setShown({ ...report, user_id: user }));
+  };
   const report = asked.busy || asked.problem ? null : shown;
   const total = report?.counts?.grains ?? report?.addresses?.length ?? 0;
   return (
@@ -38,11 +41,16 @@ export function Privacy({ access }: { access: Access }) {
       </form>
       {asked.busy && <Loading what="what is known" />}
       {asked.problem && <Failure problem={asked.problem} again={look} />}
-      {report && <Known report={report} total={total} />}
+      {report && gone !== report.user_id && <Known report={report} total={total} />}
       {report && total > 0 && (access.operator || access.user_id === report.user_id) && (
         <section class="panel" aria-labelledby="h-erase" key={report.user_id}>
           <h2 id="h-erase">Erase this person</h2>
-          <Erase path={userPath(report.user_id ?? "", "/erase")} word={report.user_id ?? ""} wordIs="the user id" file="erasure-of-a-person.json">
+          <Erase path={userPath(report.user_id ?? "", "/erase")} word={report.user_id ?? ""} wordIs="the user id" file="erasure-of-a-person.json"
+            done={() => {
+              setGone(report.user_id ?? "");
+              remember("privacy-report", null);
+            }}
+          >
             <p>Every grain of this user goes, in every namespace, state and version, consents too. It cannot be undone.</p>
           </Erase>
         </section>

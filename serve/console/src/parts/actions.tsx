@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { grainPath, post } from "../api";
 import { useAsk } from "../asked";
 import { go } from "../router";
+import { visibleJson } from "../signs";
 import { Address } from "../text";
 import type { Access, Grain, Json, Whole } from "../types";
 import { Dialog } from "./dialog";
@@ -15,7 +16,9 @@ export function Actions({ whole, access, again }: { whole: Whole; access: Access
   const [doing, setDoing] = useState<Doing>("");
   const { state } = whole;
   const writes = access.tier === 1;
-  if (!writes && !access.operator) {
+  // Some rules let a person erase what is theirs.
+  const mayErase = access.operator || (writes && Boolean(access.user_id) && whole.grain.user_id === access.user_id);
+  if (!writes && !mayErase) {
     return (
       <section class="panel" aria-labelledby="h-actions">
         <h2 id="h-actions">Actions</h2>
@@ -40,7 +43,7 @@ export function Actions({ whole, access, again }: { whole: Whole; access: Access
         {writes && current && button("contradict", "Contradict …")}
         {writes && button("verification", "Verification …")}
         {writes && (state.held ? button("lift-hold", "Lift the hold …") : button("hold", "Hold …"))}
-        {access.operator && button("erase", "Erase …", "danger")}
+        {mayErase && button("erase", "Erase …", "danger")}
       </div>
       {doing === "supersede" && <Replace whole={whole} close={close} />}
       {doing === "contradict" && (
@@ -59,7 +62,7 @@ export function Actions({ whole, access, again }: { whole: Whole; access: Access
         <WithReason title="Set the verification status" path={grainPath(whole.address, "/verification")} verb="Set"
           text="A retraction is final." status={state.verification_status} close={close} done={done} />
       )}
-      {doing === "erase" && <EraseGrain address={whole.address} close={close} />}
+      {doing === "erase" && <EraseGrain address={whole.address} close={close} again={again} />}
     </section>
   );
 }
@@ -125,7 +128,7 @@ const OF_THE_OLD = [
 function draftOf(grain: Grain): string {
   const draft: Grain = { ...grain, created_at: Date.now() };
   for (const name of OF_THE_OLD) delete draft[name];
-  return JSON.stringify(draft, null, 2);
+  return visibleJson(JSON.stringify(draft, null, 2));
 }
 
 function Replace({ whole, close }: { whole: Whole; close: () => void }) {

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { grainPath, post } from "../api";
 import { useAsk } from "../asked";
+import { hasHidden } from "../signs";
 import { Address, Copy, Text, Time } from "../text";
 import type { Erasure, Json } from "../types";
 import { plural, save } from "../words";
@@ -19,7 +20,11 @@ interface EraseProps {
   done?: () => void;
 }
 
-export function Erase({ path, word, wordIs, file, children, done }: EraseProps) {
+export function Erase({ path, word: named, wordIs: nameIs, file, children, done }: EraseProps) {
+  // What cannot be typed as it is seen is not asked for.
+  const typeable = !hasHidden(named) && named.length <= 80;
+  const word = typeable ? named : "erase";
+  const wordIs = typeable ? nameIs : "this word";
   const [reason, setReason] = useState("");
   const [typed, setTyped] = useState("");
   const [wait, setWait] = useState(true);
@@ -125,11 +130,16 @@ function Certificate({ erasure, file }: { erasure: Erasure; file: string }) {
   );
 }
 
-export function EraseGrain({ address, close }: { address: string; close: () => void }) {
+export function EraseGrain({ address, close, again }: { address: string; close: () => void; again: () => void }) {
+  const [gone, setGone] = useState(false);
+  const leave = () => {
+    close();
+    if (gone) again();
+  };
   const word = address.slice(0, 8);
   return (
-    <Dialog title="Erase this grain" close={close} wide>
-      <Erase path={grainPath(address, "/erase")} word={word} wordIs="the first eight signs of its address" file={`erasure-${word}.json`}>
+    <Dialog title="Erase this grain" close={leave} wide>
+      <Erase path={grainPath(address, "/erase")} word={word} wordIs="the first eight signs of its address" file={`erasure-${word}.json`} done={() => setGone(true)}>
         <p>An erasure takes this grain alone. Other versions are grains of their own.</p>
       </Erase>
     </Dialog>

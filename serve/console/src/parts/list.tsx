@@ -2,7 +2,7 @@
 // reached. One element has the focus; the arrows move a mark within it (the listbox pattern of ARIA).
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { recalled, remember } from "../kept";
-import { go } from "../router";
+import { go, href } from "../router";
 import { Kind, Text, Time } from "../text";
 import type { Found } from "../types";
 import { said, tagsOf, timeOf } from "../words";
@@ -79,9 +79,13 @@ export function List({ name, label, rows, complete, more }: ListProps) {
       element.scrollTop = (next + 1) * ROW - element.clientHeight;
     }
   };
-  const open = (index: number) => {
+  const open = (index: number, elsewhere = false) => {
     const row = rows[index];
     if (!row) return;
+    if (elsewhere) {
+      window.open(href("grain", row.address), "_blank", "noopener");
+      return;
+    }
     remember(`${name}-at`, index);
     go("grain", row.address);
   };
@@ -133,7 +137,7 @@ interface LineProps {
   here: boolean;
   of: number;
   name: string;
-  open: (index: number) => void;
+  open: (index: number, elsewhere: boolean) => void;
 }
 
 function Line({ row, index, here, of, name, open }: LineProps) {
@@ -145,7 +149,7 @@ function Line({ row, index, here, of, name, open }: LineProps) {
       aria-selected={here}
       aria-posinset={index + 1}
       aria-setsize={of}
-      onClick={() => open(index)}
+      onClick={(event) => open(index, event.ctrlKey || event.metaKey)}
     >
       <Kind of={row.type} />
       <span class="row-about"><Text of={row.about} /></span>

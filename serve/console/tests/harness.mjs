@@ -1,6 +1,6 @@
 // What the journeys share: the server, the browser, a watch on what must never happen, and axe.
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,13 @@ import { CODE, startStub } from "./stub.mjs";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const SHOTS = new URL("../../../docs/console/", import.meta.url).pathname;
 
-/** The server of the environment, or the stub over the week of the demo. */
+const DIST = new URL("../dist/", import.meta.url);
+const FILES = { "/": "index.html", "/console.js": "console.js", "/console.css": "console.css", "/icon.svg": "icon.svg" };
+
+/**
+ * The server to walk through. GRAINSTORE_URL names one that runs; else `grain serve` is started over the week of the
+ * demo, or with GRAINSTORE_STUB=1 the stub. GRAIN is the command, that of the debug build if not given.
+ */
 export async function startServer() {
   if (process.env.GRAINSTORE_URL) {
     return {
@@ -19,7 +25,6 @@ export async function startServer() {
       code: process.env.GRAINSTORE_CODE,
       token: process.env.GRAINSTORE_TOKEN,
       reader: process.env.GRAINSTORE_TOKEN_READER,
-      real: true,
       close: () => undefined,
     };
   }
@@ -27,18 +32,57 @@ export async function startServer() {
   const directory = mkdtempSync(join(tmpdir(), "console-"));
   const store = join(directory, "week.grains");
   execFileSync(grain, ["demo", "--keep", store], { stdio: "ignore" });
-  const stub = await startStub({ grain, store, dist: new URL("../dist/", import.meta.url) });
+  const started = process.env.GRAINSTORE_STUB === "1" ? await overRpc(grain, store) : await overHttp(grain, store);
   return {
-    url: stub.url,
-    code: CODE,
-    token: "gst_operator",
-    reader: "gst_reader",
-    real: false,
-    close: () => {
-      stub.close();
+    ...started,
+    close: async () => {
+      await started.close();
       rmSync(directory, { recursive: true, force: true });
     },
   };
+}
+
+async function overRpc(grain, store) {
+  const stub = await startStub({ grain, store, dist: DIST });
+  return { url: stub.url, code: CODE, token: "gst_operator", reader: "gst_reader", close: stub.close };
+}
+
+async function overHttp(grain, store) {
+  const tokenOf = (...how) => {
+    const told = execFileSync(grain, ["--store", store, "tokens", "create", ...how], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+    return /gst_[\w-]+/.exec(told)[0];
+  };
+  const token = tokenOf("--label", "journeys", "--tier", "1", "--as-operator");
+  const reader = tokenOf("--label", "a reader", "--tier", "0");
+  const child = spawn(grain, ["--store", store, "serve", "--listen", "127.0.0.1:0", "--log", "off"], { stdio: ["ignore", "pipe", "pipe"] });
+  const printed = await new Promise((resolve, reject) => {
+    let text = "";
+    const read = (part) => {
+      text += part;
+      const found = /(http:\/\/[\d.:]+)\/#code=([\w-]+)/.exec(text);
+      if (found) resolve(found);
+    };
+    child.stdout.on("data", read);
+    child.stderr.on("data", read);
+    child.on("exit", (code) => reject(new Error(`grain serve ended with ${code}: ${text}`)));
+  });
+  const close = async () => {
+    const ended = new Promise((resolve) => child.on("exit", resolve));
+    child.kill("SIGTERM");
+    await ended;
+  };
+  return { url: printed[1], code: printed[2], token, reader, close };
+}
+
+/** With GRAINSTORE_LOCAL_DIST=1 the files of dist stand in for those in the server; its headers stay. */
+async function localFiles(context, server) {
+  if (process.env.GRAINSTORE_LOCAL_DIST !== "1") return;
+  for (const [path, file] of Object.entries(FILES)) {
+    await context.route(`${server.url}${path}`, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, body: readFileSync(new URL(file, DIST)) });
+    });
+  }
 }
 
 export const startBrowser = () =>
@@ -62,6 +106,7 @@ export async function openPage(browser, server, { scheme = "light", width = 1280
     window.violations = [];
     document.addEventListener("securitypolicyviolation", (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
   });
+  await localFiles(context, server);
   const page = await context.newPage();
   const seen = [];
   const origin = new URL(server.url).origin;

@@ -1,6 +1,6 @@
 // The ten journeys through the console, the faces of its pages, and a list of 100,000 rows.
-// By itself it starts the stub over `grain rpc`. Against a server: GRAINSTORE_URL, with GRAINSTORE_TOKEN (an
-// operator's), GRAINSTORE_TOKEN_READER (tier 0) and GRAINSTORE_CODE (one-time).
+// By itself it starts `grain serve` over the week of the demo. Against a server that runs: GRAINSTORE_URL, with
+// GRAINSTORE_TOKEN (an operator's, tier 1), GRAINSTORE_TOKEN_READER (tier 0) and GRAINSTORE_CODE (one-time).
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
@@ -14,7 +14,7 @@ before(async () => {
 });
 after(async () => {
   await browser?.close();
-  server?.close();
+  await server?.close();
 });
 
 /** A journey in a page of its own; at its end nothing forbidden may have happened. */

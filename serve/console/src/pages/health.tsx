@@ -21,6 +21,23 @@ export const Health = ({ access }: { access: Access }) => (
 );
 
 const EVERY = 5000;
+const POINTS = 120;
+
+type Point = Metrics["series"][number];
+
+/** The series without gaps: a point is made when a request comes, so a quiet time has none. */
+export function evenly(series: Point[]): Point[] {
+  const out: Point[] = [];
+  for (const point of series) {
+    const last = out[out.length - 1];
+    const missing = last ? Math.min(POINTS, Math.round((point.at_ms - last.at_ms) / EVERY) - 1) : 0;
+    for (let at = 1; last && at <= missing; at += 1) {
+      out.push({ at_ms: last.at_ms + at * EVERY, requests: 0, errors: 0, p50_ms: null, p99_ms: null });
+    }
+    out.push(point);
+  }
+  return out.slice(-POINTS);
+}
 
 function Requests() {
   const asked = useAnswer((signal) => read<Metrics>("/v1/metrics.json", {}, signal), []);
@@ -32,22 +49,25 @@ function Requests() {
   }, []);
   const metrics = asked.answer;
   if (!metrics) return asked.problem ? <Failure problem={asked.problem} again={asked.again} /> : <Loading what="the figures" />;
-  const { series, requests } = metrics;
-  const from = series[0] ? utc(series[0].at_ms).slice(11) : "now";
+  const { requests } = metrics;
+  const series = evenly(metrics.series);
   const last = series[series.length - 1];
-  const to = last ? utc(last.at_ms).slice(11) : "now";
+  const end = last ? last.at_ms : Date.now();
+  const [from, to] = [utc(end - POINTS * EVERY).slice(11), utc(end).slice(11)];
+  // The newest point stands at the right, whatever there is before it.
+  const values = (of: (point: Point) => number | null) => [...Array<null>(POINTS - series.length).fill(null), ...series.map(of)];
   const busiest = requests.toSorted((a, b) => b.count - a.count);
   return (
     <>
       <p class="dim">Up for {duration(metrics.uptime_ms)}. One point for five seconds, the last ten minutes.</p>
       <div class="charts">
         <Chart label="Requests" from={from} to={to} unit={(value) => count(Math.round(value))} lines={[
-          { name: "all", tone: "one", values: series.map((point) => point.requests) },
-          { name: "errors", tone: "bad", values: series.map((point) => point.errors) },
+          { name: "all", tone: "one", values: values((point) => point.requests) },
+          { name: "errors", tone: "bad", values: values((point) => point.errors) },
         ]} />
         <Chart label="Latency" from={from} to={to} unit={milliseconds} lines={[
-          { name: "p50", tone: "one", values: series.map((point) => (point.requests > 0 ? point.p50_ms : null)) },
-          { name: "p99", tone: "two", values: series.map((point) => (point.requests > 0 ? point.p99_ms : null)) },
+          { name: "p50", tone: "one", values: values((point) => (point.requests > 0 ? point.p50_ms : null)) },
+          { name: "p99", tone: "two", values: values((point) => (point.requests > 0 ? point.p99_ms : null)) },
         ]} />
       </div>
       <details>

@@ -26,6 +26,8 @@ function path(values: (number | null)[], most: number): string {
       return;
     }
     out += `${pen}${(index * step).toFixed(1)} ${(HEIGHT - 2 - (value / most) * (HEIGHT - 8)).toFixed(1)}`;
+    // A point with nothing before and behind it is a dot.
+    if (pen === "M" && (values[index + 1] ?? null) === null) out += "h.01";
     pen = "L";
   });
   return out;

@@ -1,5 +1,9 @@
 // Fixed names and no hashes: the server compiles the files of dist in, and a build of the same sources is the same.
+import { readFileSync } from "node:fs";
 import { defineConfig } from "vite";
+
+// The license of Preact asks to go along with it.
+const LICENSE = readFileSync(new URL("node_modules/preact/LICENSE", import.meta.url), "utf8").trim();
 
 export default defineConfig({
   base: "/",
@@ -18,6 +22,7 @@ export default defineConfig({
         chunkFileNames: "console-[name].js",
         assetFileNames: "console[extname]",
         codeSplitting: false,
+        postBanner: `/*! With Preact:\n${LICENSE}\n*/`,
       },
     },
   },

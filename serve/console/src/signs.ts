@@ -4,7 +4,7 @@ const HIDDEN =
   /(?!(?<=\p{Emoji})\ufe0f)(?!(?<=[\p{Extended_Pictographic}\ufe0f\u{1f3fb}-\u{1f3ff}])\u200d\p{Extended_Pictographic})[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0]/gu;
 
 /** More than this many are not told one by one: a page of nothing else must not stop the browser. */
-const MOST = 2000;
+const MOST = 1000;
 
 export interface Piece {
   text: string;
@@ -29,7 +29,13 @@ export function piecesOf(text: string, block: boolean): Piece[] {
     const sign = match[0];
     if (block && (sign === "\n" || sign === "\t")) continue;
     if (signs >= MOST) {
-      out.push({ text: text.slice(last).replace(HIDDEN, (one) => (block && one === "\n" ? one : "\ufffd")), times: 0 });
+      let more = 0;
+      const rest = text.slice(last).replace(HIDDEN, (one) => {
+        if (block && (one === "\n" || one === "\t")) return one;
+        more += 1;
+        return "";
+      });
+      out.push({ text: `and ${more} more that do not show, left out of the rest`, times: 1 }, { text: rest, times: 0 });
       return out;
     }
     const before = out[out.length - 1];

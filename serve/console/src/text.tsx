@@ -8,7 +8,7 @@ import { isAddress, utc } from "./words";
 
 const shown = (text: string, block: boolean): ComponentChildren[] =>
   piecesOf(text, block).map(({ text: piece, times }) =>
-    times === 0 ? piece : <span class="sign" title={`the character ${piece}`}>{piece}{times > 1 && ` ×${times}`}</span>);
+    times === 0 ? piece : <span class="sign" title="a sign that does not show itself">{piece}{times > 1 && ` ×${times}`}</span>);
 
 /** Stored text in a line. `max` cuts what would only be hidden behind the edge anyway. */
 export function Text({ of, max }: { of: string; max?: number }) {

@@ -223,7 +223,16 @@ journey("the audit log shows a refusal, follows, and is checked", async (page) =
   await page.getByRole("button", { name: "Older" }).click();
   await page.waitForFunction((top) => Number(document.querySelector("tr[data-sequence]")?.getAttribute("data-sequence")) < top - 40, newest);
   await page.getByRole("button", { name: "Newer" }).click();
+  const other = page.locator("td.actor button").filter({ hasNotText: "operator" }).first();
+  const name = (await other.textContent()).replace("…", "");
+  await other.click();
+  await page.waitForFunction((of) => {
+    const all = [...document.querySelectorAll("td.actor")];
+    return all.length > 0 && all.every((cell) => cell.textContent.startsWith(of));
+  }, name);
   await page.getByRole("button", { name: "Reads" }).click();
+  await page.getByLabel("Actor").fill("");
+  await page.getByRole("button", { name: "Filter" }).click();
   await page.locator("tr[data-sequence]").filter({ hasText: "cal" }).first().waitFor();
 });
 
@@ -389,6 +398,45 @@ journey("a hostile grain is shown as text, and nothing of it runs", async (page)
   await page.waitForTimeout(300);
   const made = await page.evaluate(() => document.querySelectorAll("#app script, #app iframe, #app svg[onload], img:not([src='/icon.svg'])").length);
   assert.equal(made, 0, "no element came out of data");
+});
+
+journey("a session that ends, and a server that is gone, are told", async (page) => {
+  await signIn(page, server);
+  await page.route("**/v1/query", (route) => route.abort());
+  await page.getByRole("button", { name: "Find", exact: true }).click();
+  await page.getByRole("alert").filter({ hasText: "cannot be reached" }).waitFor();
+  await page.unroute("**/v1/query");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.locator(".row").first().waitFor();
+  const refuse = (status, code, headers = {}) => (route) =>
+    route.fulfill({ status, headers, contentType: "application/problem+json", body: JSON.stringify({ status, code, detail: "not now" }) });
+  await page.route("**/v1/query", refuse(429, "ERR_BUSY", { "retry-after": "7" }));
+  await page.getByRole("button", { name: "Find", exact: true }).click();
+  await page.getByText("Try again in 7 seconds").waitFor();
+  await accessible(page, "a failure");
+  await page.unroute("**/v1/query");
+  await page.route("**/v1/query", refuse(401, "ERR_ACCESS"));
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("The session has ended").waitFor();
+  await page.unroute("**/v1/query");
+  await page.getByLabel("Token").fill(server.token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.locator(".row").first().waitFor();
+  assert.equal(await page.getByLabel("Words").inputValue(), "", "nothing of the session before is left");
+});
+
+journey("a grain of hidden signs alone does not stop the page", async (page) => {
+  const { answer, status } = await call(server, "POST", "/v1/grains", {
+    grain: { type: "event", role: "user", content: "\u200b\u200c".repeat(120_000), created_at: Date.now() - 1000 },
+  });
+  assert.ok(status < 300, JSON.stringify(answer));
+  await signIn(page, server);
+  const began = Date.now();
+  await go(page, `grain/${answer.address}`);
+  await page.locator("[data-policy]").waitFor();
+  await page.locator(".fields .sign").first().waitFor();
+  assert.ok(Date.now() - began < 5000, `${Date.now() - began} ms`);
+  assert.ok((await page.locator(".sign").count()) < 3000);
 });
 
 const FACES = ["find", "replay", "audit", "privacy", "health"];

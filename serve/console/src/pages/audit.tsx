@@ -19,8 +19,8 @@ const OPERATIONS = [
 const LINKS = { off: "", connecting: "connecting …", live: "live", waiting: "connection lost, trying again …" };
 
 export function Audit({ access }: { access: Access }) {
-  const [filter, setFilter] = useKept<Filter>("audit-filter", { reads: false, by: "", operation: "", decision: "" });
-  const [by, setBy] = useState(filter.by);
+  const [filter, setFilter] = useKept<Filter>("audit-filter", { reads: false, by: "", actor: "", operation: "", decision: "" });
+  const [by, setBy] = useState(filter.by || filter.actor);
   const [tops, setTops] = useKept<(number | null)[]>("audit-tops", [null]);
   const [asked, ask] = useAsk<Page>();
   const [fresh, setFresh] = useState(0);
@@ -53,7 +53,12 @@ export function Audit({ access }: { access: Access }) {
     setTops([null]);
     setFilter({ ...filter, ...next });
   };
-  const narrowed = filter.by !== "" || filter.operation !== "" || filter.decision !== "";
+  const byActor = (text: string) => {
+    const name = text.trim();
+    setBy(name);
+    narrow(name.startsWith("did:") ? { by: name, actor: "" } : { by: "", actor: name });
+  };
+  const narrowed = filter.actor !== "" || filter.by !== "" || filter.operation !== "" || filter.decision !== "";
   return (
     <section class="page wide">
       <Heading title="Audit">
@@ -67,7 +72,7 @@ export function Audit({ access }: { access: Access }) {
         class="filters"
         onSubmit={(event) => {
           event.preventDefault();
-          narrow({ by });
+          byActor(by);
         }}
       >
         <div class="field">
@@ -87,7 +92,7 @@ export function Audit({ access }: { access: Access }) {
         </div>
         <div class="field grows">
           <label for="a-by">Actor</label>
-          <input id="a-by" value={by} spellcheck={false} autocomplete="off" placeholder="a DID, or operator" onInput={(event) => setBy(event.currentTarget.value)} />
+          <input id="a-by" value={by} spellcheck={false} autocomplete="off" placeholder="a DID, or a name in the log" onInput={(event) => setBy(event.currentTarget.value)} />
         </div>
         <div class="buttons"><button type="submit">Filter</button></div>
         {!filter.reads && (
@@ -100,7 +105,7 @@ export function Audit({ access }: { access: Access }) {
       </form>
       {asked.problem && <Failure problem={asked.problem} again={load} />}
       {asked.busy && !page && <Loading what="the log" />}
-      {page && page.entries.length > 0 && <AuditTable entries={page.entries} />}
+      {page && page.entries.length > 0 && <AuditTable entries={page.entries} by={byActor} />}
       {page && page.entries.length === 0 && (
         <Empty><p>{narrowed ? "No entry here fits the filter." : "There is no entry that you may see."}</p></Empty>
       )}

@@ -31,7 +31,7 @@ function Shown({ whole, access, again }: { whole: Whole; access: Access; again: 
   return (
     <>
       <p class="lead">
-        <Kind of={grain.type} /> <strong><Text of={about} max={300} /></strong> <Text of={says} max={1000} />
+        <Kind of={grain.type} /> <strong><Text of={about} max={300} /></strong> <Text of={says} max={600} />
       </p>
       <p class="whole-address"><code>{address}</code> <Copy text={address} what="the address" /></p>
       <div class="columns">

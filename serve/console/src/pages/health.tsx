@@ -22,6 +22,7 @@ export const Health = ({ access }: { access: Access }) => (
 
 const EVERY = 5000;
 const POINTS = 120;
+const FEWEST = 12;
 
 type Point = Metrics["series"][number];
 
@@ -53,13 +54,15 @@ function Requests() {
   const series = evenly(metrics.series);
   const last = series[series.length - 1];
   const end = last ? last.at_ms : Date.now();
-  const [from, to] = [utc(end - POINTS * EVERY).slice(11), utc(end).slice(11)];
+  // A server that was just started has a minute to show, and not ten.
+  const room = Math.max(series.length, Math.min(POINTS, Math.max(FEWEST, Math.ceil(metrics.uptime_ms / EVERY))));
+  const [from, to] = [utc(end - room * EVERY).slice(11), utc(end).slice(11)];
   // The newest point stands at the right, whatever there is before it.
-  const values = (of: (point: Point) => number | null) => [...Array<null>(POINTS - series.length).fill(null), ...series.map(of)];
+  const values = (of: (point: Point) => number | null) => [...Array<null>(room - series.length).fill(null), ...series.map(of)];
   const busiest = requests.toSorted((a, b) => b.count - a.count);
   return (
     <>
-      <p class="dim">Up for {duration(metrics.uptime_ms)}. One point for five seconds, the last ten minutes.</p>
+      <p class="dim">Up for {duration(metrics.uptime_ms)}. One point for five seconds, of the last ten minutes at most.</p>
       <div class="charts">
         <Chart label="Requests" from={from} to={to} unit={(value) => count(Math.round(value))} lines={[
           { name: "all", tone: "one", values: values((point) => point.requests) },

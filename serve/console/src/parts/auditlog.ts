@@ -5,7 +5,10 @@ import type { AuditAnswer, AuditEntry } from "../types";
 
 export interface Filter {
   reads: boolean;
+  /** A DID, which the server knows the name in the log of. */
   by: string;
+  /** A name as it stands in the log, or its beginning. */
+  actor: string;
   operation: string;
   decision: string;
 }
@@ -18,14 +21,15 @@ export interface Page {
   head: { sequence: number; hash: string } | null;
 }
 
-const WINDOW = 200;
-const WINDOWS = 10;
 export const PAGE = 50;
+const FILTERED = 1000;
+const WINDOWS = 10;
 
 const ask = (filter: Filter, after: number | null, limit: number, signal: AbortSignal) =>
   read<AuditAnswer>("/v1/audit", { after, limit, by: filter.by || null, reads: filter.reads || null }, signal);
 
 export const fits = (filter: Filter) => (entry: AuditEntry): boolean =>
+  entry.actor.startsWith(filter.actor) &&
   (filter.operation === "" || entry.operation === filter.operation) &&
   (filter.decision === "" || (filter.decision === "refused") === (entry.decision !== "done"));
 
@@ -35,9 +39,11 @@ export async function pageOf(filter: Filter, from: number | null, signal: AbortS
   if (!head) return { entries: [], from: 0, to: 0, head };
   const top = Math.min(from ?? head.sequence, head.sequence);
   const entries: AuditEntry[] = [];
+  // With a filter few entries of a window may be wanted, without one all of them are.
+  const size = filter.actor || filter.operation || filter.decision ? FILTERED : PAGE;
   let high = top;
   for (let window = 0; window < WINDOWS && high >= 0 && entries.length < PAGE; window += 1) {
-    const low = Math.max(0, high - WINDOW + 1);
+    const low = Math.max(0, high - size + 1);
     const answer = await ask(filter, low === 0 ? null : low - 1, high - low + 1, signal);
     const found = answer.entries.filter((entry) => entry.sequence >= low && entry.sequence <= high);
     entries.push(...found.filter(fits(filter)).reverse());

@@ -7,18 +7,18 @@ const SHOWN = [
   "sequence", "time_ms", "operation", "actor", "subjects", "decision", "reason", "why", "code",
 ];
 
-export const AuditTable = ({ entries }: { entries: AuditEntry[] }) => (
+export const AuditTable = ({ entries, by }: { entries: AuditEntry[]; by: (actor: string) => void }) => (
   <div class="scroll-x" tabIndex={0} role="region" aria-label="Entries of the log">
     <table class="audit">
       <thead>
         <tr><th scope="col">Entry</th><th scope="col">Time (UTC)</th><th scope="col">Operation</th><th scope="col">Decision</th><th scope="col">Of what, and why</th><th scope="col">Actor</th></tr>
       </thead>
-      <tbody>{entries.map((entry) => <Line key={entry.sequence} entry={entry} />)}</tbody>
+      <tbody>{entries.map((entry) => <Line key={entry.sequence} entry={entry} by={by} />)}</tbody>
     </table>
   </div>
 );
 
-function Line({ entry }: { entry: AuditEntry }) {
+function Line({ entry, by }: { entry: AuditEntry; by: (actor: string) => void }) {
   const refused = entry.decision !== "done";
   const rest = Object.fromEntries(
     Object.entries(entry).filter(([name, value]) => !SHOWN.includes(name) && !(Array.isArray(value) && value.length === 0)),
@@ -37,7 +37,11 @@ function Line({ entry }: { entry: AuditEntry }) {
         {entry.reason && <p>Reason: <Text of={entry.reason} max={300} /></p>}
         {Object.keys(rest).length > 0 && <details><summary>more</summary><Fields of={rest} depth={1} /></details>}
       </td>
-      <td class="actor"><Text of={entry.actor} max={40} /></td>
+      <td class="actor">
+        <button type="button" class="small quiet" title="only entries of this actor" onClick={() => by(entry.actor)}>
+          <Text of={entry.actor} max={12} />
+        </button>
+      </td>
     </tr>
   );
 }

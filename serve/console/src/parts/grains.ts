@@ -32,7 +32,8 @@ export function useGrains(name: string) {
   useEffect(() => () => running.current?.abort(), []);
   const keep = (next: Loaded) => {
     now.current = next;
-    remember(name, { ...next, busy: false });
+    // A failure is not kept for the way back: then it is asked again.
+    remember(name, next.problem ? null : { ...next, busy: false });
     setLoaded(next);
   };
 

@@ -294,6 +294,9 @@ journey("health, and what a reader is not shown", async (page) => {
   await signIn(page, server, server.reader);
   await go(page, "health");
   await page.getByText("shown to the operator").waitFor();
+  await go(page, "audit");
+  await page.locator("tr[data-sequence]").first().waitFor();
+  assert.equal(await page.getByRole("button", { name: "Check the chain" }).count(), 0);
   const address = await find(server, { subject: "Clementine" });
   await go(page, `grain/${address}`);
   await page.getByText("This session reads only.").waitFor();

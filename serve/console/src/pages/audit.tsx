@@ -67,7 +67,7 @@ export function Audit({ access }: { access: Access }) {
           <button type="button" aria-pressed={filter.reads} onClick={() => narrow({ reads: true, operation: "" })}>Reads</button>
         </div>
       </Heading>
-      <Chain access={access} head={page?.head ?? null} />
+      {access.operator && <Chain head={page?.head ?? null} />}
       <form
         class="filters"
         onSubmit={(event) => {
@@ -129,7 +129,7 @@ interface Verdict {
   checked?: { [what: string]: number };
 }
 
-function Chain({ access, head }: { access: Access; head: { sequence: number; hash: string } | null }) {
+function Chain({ head }: { head: { sequence: number; hash: string } | null }) {
   const [kept, keep] = useKept<{ verdict: Verdict; at: number } | null>("audit-verdict", null);
   const [asked, ask] = useAsk<Verdict>();
   const [checkpoint, askCheckpoint] = useAsk<object>();
@@ -152,19 +152,17 @@ function Chain({ access, head }: { access: Access; head: { sequence: number; has
         )}
         <button type="button" class="small" disabled={asked.busy} onClick={() => check(false)}>Check the chain</button>
         <button type="button" class="small" disabled={asked.busy} onClick={() => check(true)}>Check everything</button>
-        {access.operator && (
-          <button
-            type="button"
-            class="small"
-            disabled={checkpoint.busy}
-            onClick={() =>
-              void askCheckpoint((signal) => post<object>("/v1/checkpoint", {}, signal)).then(
-                (answer) => answer && save("checkpoint.json", JSON.stringify(answer, null, 2), "application/json"),
-              )}
-          >
-            Save a checkpoint
-          </button>
-        )}
+        <button
+          type="button"
+          class="small"
+          disabled={checkpoint.busy}
+          onClick={() =>
+            void askCheckpoint((signal) => post<object>("/v1/checkpoint", {}, signal)).then(
+              (answer) => answer && save("checkpoint.json", JSON.stringify(answer, null, 2), "application/json"),
+            )}
+        >
+          Save a checkpoint
+        </button>
       </div>
       {head && <p class="dim small-text">Entry {count(head.sequence)}, head <code class="wrap">{head.hash}</code></p>}
       {asked.problem && <Failure problem={asked.problem} />}

@@ -12,11 +12,15 @@ import { bytes, count, duration, milliseconds, plural, utc } from "../words";
 export const Health = ({ access }: { access: Access }) => (
   <section class="page wide">
     <Heading title="Health" />
-    {access.operator ? <Requests /> : <Empty><p>Requests and sizes are shown to the operator of the whole store.</p></Empty>}
-    <div class="columns">
-      <Findings />
-      {access.operator && <Sizes />}
-    </div>
+    {access.operator ? (
+      <>
+        <Requests />
+        <div class="columns">
+          <Findings />
+          <Sizes />
+        </div>
+      </>
+    ) : <Empty><p>How the store is doing is shown to the operator of the whole of it.</p></Empty>}
   </section>
 );
 

@@ -163,6 +163,39 @@ journey("open a grain, read its policy, be refused", async (page) => {
   await page.getByRole("alert").filter({ hasText: /ERR_ERASED|ERR_NOT_FOUND/ }).waitFor();
 });
 
+// alice prefers tea, signed by a key that was made for this test.
+const SIGNED =
+  "0oRYW6MBJwN4GmFwcGxpY2F0aW9uL3ZuZC5tZyttc2dwYWNrBFg4ZGlkOmtleTp6Nk1rZWhSZ2Y3eUpiZ2FHZllzZG9Bc0tkQlBF" +
+  "M2RqMkNZaG93UWRjanFTSmd2VmShY2lhdBpniIRAWJ8BAQGk0mlouqCJpGFkaWTZOGRpZDprZXk6ejZNa2hhWGdCWkR2b3REa0w1" +
+  "MjU3ZmFpenRpR2lDMlF0S0xHcGJubkVHdGEyZG9LoWPLP+zMzMzMzM2iY2HPAAABm8EZAQCibnOmc2hhcmVkoW+pZGFyayBtb2Rl" +
+  "oXKncHJlZmVyc6FzpHVzZXKic3StdXNlcl9leHBsaWNpdKF0pGZhY3RYQPnVfLR9ImwQG6Xo2KJ+1mbcq/e0zZXxCcWgzJtl85Cf" +
+  "d8JH+vqKh8V5GRqETVpAKYAzdBlSxTom8MH7Khkk3go=";
+
+journey("signatures and other policies are told in words", async (page) => {
+  const put = async (body) => {
+    const { status, answer } = await call(server, "POST", "/v1/grains", body);
+    assert.ok(status < 300, JSON.stringify(answer));
+    return answer.address;
+  };
+  const signed = await put({ cose: SIGNED });
+  const did = "did:key:z6MkehRgf7yJbgaGfYsdoAsKdBPE3dj2CYhowQdcjqSJgvVd";
+  const quorum = await put({
+    grain: {
+      type: "belief", subject: "console", relation: "asks", object: "two of three", confidence: 1, created_at: Date.now() - 9000,
+      invalidation_policy: { mode: "quorum", threshold: 1, authorized: [did], scope: "grain" },
+    },
+  });
+  await signIn(page, server);
+  await go(page, `grain/${signed}`);
+  await page.getByText("The signature is over these bytes.").waitFor();
+  await page.getByText(did).first().waitFor();
+  await page.getByRole("button", { name: "Save the envelope" }).waitFor();
+  await go(page, `grain/${quorum}`);
+  await page.getByText("A number of the named signers may replace it together.").waitFor();
+  await page.locator("[data-policy=quorum] code").filter({ hasText: did }).waitFor();
+  await accessible(page, "a quorum");
+});
+
 journey("the timeline tells what was believed", async (page) => {
   const address = await find(server, { subject: "open day", relation: "seats" });
   await signIn(page, server);

@@ -1,5 +1,5 @@
 // What can stand at the cursor: words of the language, as the server tells them, and within quotes the subjects and
-// relations that there are.
+// relations of the newest grains.
 import { post } from "../api";
 import type { CalAnswer } from "../types";
 
@@ -25,8 +25,8 @@ export const forgetWords = (): void => void (known = null);
 async function stored(): Promise<{ subjects: string[]; relations: string[] }> {
   if (known && Date.now() - known.at < KEPT_FOR) return known;
   const [subjects, groups] = await Promise.all([
-    post<CalAnswer>("/v1/cal", { query: "RECALL | SUBJECTS" }),
-    post<CalAnswer>("/v1/cal", { query: "RECALL | GROUP BY relation" }),
+    post<CalAnswer>("/v1/cal", { query: "RECALL RECENT 1000 | SUBJECTS" }),
+    post<CalAnswer>("/v1/cal", { query: "RECALL RECENT 1000 | GROUP BY relation" }),
   ]);
   const texts = (of: unknown): string[] => (Array.isArray(of) ? of : []).filter((one) => typeof one === "string");
   const keys = ((groups.groups ?? []) as { key: unknown }[]).map((group) => group.key);

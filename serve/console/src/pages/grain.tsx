@@ -115,7 +115,9 @@ function Bytes({ whole }: { whole: Whole }) {
         )}
       </p>
       {state.embedding_refs && state.embedding_refs.length > 0 && (
-        <p class="dim">Vectors: {state.embedding_refs.map((of) => `${of.model} (${of.dimensions}, ${of.distance_metric})`).join(", ")}</p>
+        <p class="dim">
+          Vectors: <Text of={state.embedding_refs.map((of) => `${of.model} (${of.dimensions}, ${of.distance_metric})`).join(", ")} />
+        </p>
       )}
     </section>
   );

@@ -1,6 +1,6 @@
 // Erasure, in three steps: what would go, a typed confirmation, the certificate.
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { grainPath, post } from "../api";
 import { useAsk } from "../asked";
 import { hasHidden } from "../signs";
@@ -102,11 +102,13 @@ export function Erase({ path, word: named, wordIs: nameIs, file, children, done 
 function Certificate({ erasure, file }: { erasure: Erasure; file: string }) {
   const { certificate, counts } = erasure;
   const text = JSON.stringify(certificate, null, 2);
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
   const checkpoint = certificate?.checkpoint;
   const signer = checkpoint && typeof checkpoint === "object" && !Array.isArray(checkpoint) ? checkpoint : null;
   return (
     <div class="panel inset" data-certificate role="status">
-      <h3>Erased</h3>
+      <h3 ref={heading} tabIndex={-1}>Erased</h3>
       <p>
         {plural(counts.erased, "grain")} {counts.erased === 1 ? "is" : "are"} gone.{" "}
         {erasure.scrubbed ? "Nothing is left on the disk." : "Nobody sees them; what is left on the disk is removed shortly."}

@@ -139,7 +139,7 @@ export function FilterAsk() {
       <p class="count dim" role="status">
         {loaded && !loaded.problem && (loaded.rows.length > 0 || !loaded.busy) && (
           loaded.complete
-            ? plural(loaded.rows.length, "grain")
+            ? `${loaded.cursor === null ? "" : "the first "}${plural(loaded.rows.length, "grain")}`
             : `${count(loaded.rows.length)} read of ${loaded.total === null ? "many" : count(loaded.total)} grains${loaded.busy ? ", reading on …" : ""}`
         )}
       </p>

@@ -24,6 +24,8 @@ interface Loaded {
 
 const FIRST = 200;
 const LATER = 1000;
+/** Beyond, a browser has neither the memory nor the pixels for a list. */
+export const MOST = 250_000;
 
 export function useGrains(name: string) {
   const [loaded, setLoaded] = useState<Loaded | null>(() => recalled<Loaded | null>(name, null));
@@ -52,11 +54,12 @@ export function useGrains(name: string) {
       );
       if (controller.signal.aborted) return;
       const scored = question.text !== undefined;
+      const all = [...rows, ...answer.results.map((found) => rowOf(found, scored))];
       keep({
         question,
-        rows: [...rows, ...answer.results.map((found) => rowOf(found, scored))],
+        rows: all,
         cursor: answer.next_cursor,
-        complete: answer.next_cursor === null,
+        complete: answer.next_cursor === null || all.length >= MOST,
         total: before ? before.total : answer.total,
         problem: null,
         busy: false,

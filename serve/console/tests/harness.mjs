@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 import { CODE, startStub } from "./stub.mjs";
@@ -32,7 +32,7 @@ export async function startServer() {
   const directory = mkdtempSync(join(tmpdir(), "console-"));
   const store = join(directory, "week.grains");
   execFileSync(grain, ["demo", "--keep", store], { stdio: "ignore" });
-  const started = process.env.GRAINSTORE_STUB === "1" ? await overRpc(grain, store) : await overHttp(grain, store);
+  const started = process.env.GRAINSTORE_STUB === "1" ? await overRpc(grain, store) : await overHttp(resolve(grain), directory);
   return {
     ...started,
     close: async () => {
@@ -47,27 +47,29 @@ async function overRpc(grain, store) {
   return { url: stub.url, code: CODE, token: "gst_operator", reader: "gst_reader", close: stub.close };
 }
 
-async function overHttp(grain, store) {
+async function overHttp(grain, directory) {
+  // Named from its own folder, so that no picture shows where that is.
+  const [cwd, store] = [directory, "week.grains"];
   const tokenOf = (...how) => {
-    const told = execFileSync(grain, ["--store", store, "tokens", "create", ...how], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+    const told = execFileSync(grain, ["--store", store, "tokens", "create", ...how], { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
     return /gst_[\w-]+/.exec(told)[0];
   };
-  const token = tokenOf("--label", "journeys", "--tier", "1", "--as-operator");
+  const token = tokenOf("--label", "demo", "--tier", "1", "--as-operator");
   const reader = tokenOf("--label", "a reader", "--tier", "0");
-  const child = spawn(grain, ["--store", store, "serve", "--listen", "127.0.0.1:0", "--log", "off"], { stdio: ["ignore", "pipe", "pipe"] });
-  const printed = await new Promise((resolve, reject) => {
+  const child = spawn(grain, ["--store", store, "serve", "--listen", "127.0.0.1:0", "--log", "off"], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  const printed = await new Promise((done, reject) => {
     let text = "";
     const read = (part) => {
       text += part;
       const found = /(http:\/\/[\d.:]+)\/#code=([\w-]+)/.exec(text);
-      if (found) resolve(found);
+      if (found) done(found);
     };
     child.stdout.on("data", read);
     child.stderr.on("data", read);
     child.on("exit", (code) => reject(new Error(`grain serve ended with ${code}: ${text}`)));
   });
   const close = async () => {
-    const ended = new Promise((resolve) => child.on("exit", resolve));
+    const ended = new Promise((done) => child.on("exit", done));
     child.kill("SIGTERM");
     await ended;
   };

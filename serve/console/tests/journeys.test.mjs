@@ -377,6 +377,35 @@ journey("by keys alone: find, a grain, and back", async (page) => {
   await page.keyboard.press("Shift+Tab");
 });
 
+// Each page, with what is there once its answer is.
+const faces = (address) => [
+  ["find", ".row"],
+  ["replay", ".empty"],
+  ["audit", "tr[data-sequence]"],
+  ["privacy", ".empty"],
+  ["health", ".charts"],
+  [`grain/${address}`, "[data-policy]"],
+  [`history/${address}`, ".believed"],
+];
+
+async function face(page, hash, there) {
+  await go(page, hash);
+  await page.locator(there).first().waitFor();
+  await page.waitForFunction(() => document.querySelectorAll(".spinner").length === 0);
+}
+
+journey("a narrow screen has no sideways scroll", async (page) => {
+  const address = await find(server, { subject: "open day", relation: "seats" });
+  await signIn(page, server);
+  for (const [hash, there] of faces(address)) {
+    await face(page, hash, there);
+    const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(beyond <= 0, `${hash} is ${beyond} px too wide`);
+    await accessible(page, `${hash}, narrow`);
+    if (hash === "find") await shot(page, "narrow");
+  }
+}, { width: 390, height: 780 });
+
 const SIGNS = "\u202e\u2066\u200b\u0007";
 const EVIL = {
   subject: `<script>alert(1)</script>${SIGNS}exe.doc`,
@@ -473,23 +502,6 @@ journey("a grain of hidden signs alone does not stop the page", async (page) => 
   assert.ok((await page.locator(".sign").count()) < 3000);
 });
 
-// Each page, with what is there once its answer is.
-const faces = (address) => [
-  ["find", ".row"],
-  ["replay", ".empty"],
-  ["audit", "tr[data-sequence]"],
-  ["privacy", ".empty"],
-  ["health", ".charts"],
-  [`grain/${address}`, "[data-policy]"],
-  [`history/${address}`, ".believed"],
-];
-
-async function face(page, hash, there) {
-  await go(page, hash);
-  await page.locator(there).first().waitFor();
-  await page.waitForFunction(() => document.querySelectorAll(".spinner").length === 0);
-}
-
 for (const scheme of ["light", "dark"]) {
   journey(`every page is accessible, ${scheme}`, async (page) => {
     await page.goto(`${server.url}/`);
@@ -507,18 +519,6 @@ for (const scheme of ["light", "dark"]) {
     assert.notEqual(await page.evaluate(() => document.documentElement.dataset.theme), scheme);
   }, { scheme });
 }
-
-journey("a narrow screen has no sideways scroll", async (page) => {
-  const address = await find(server, { subject: "open day", relation: "seats" });
-  await signIn(page, server);
-  for (const [hash, there] of faces(address)) {
-    await face(page, hash, there);
-    const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    assert.ok(beyond <= 0, `${hash} is ${beyond} px too wide`);
-    await accessible(page, `${hash}, narrow`);
-    if (hash === "find") await shot(page, "narrow");
-  }
-}, { width: 390, height: 780 });
 
 journey("100,000 rows scroll without a stutter", async (page) => {
   const ROWS = 100_000;

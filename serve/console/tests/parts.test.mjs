@@ -72,6 +72,16 @@ test("filters become the question of the query", async () => {
   );
 });
 
+test("statements that write are told from others", async () => {
+  const { writes } = await load("/src/parts/calask.tsx");
+  for (const text of ["ADD belief", " add belief", "-- a note\nREVERT x", 'LET $a = RECALL LIKE ";"; SUPERSEDE x', "SUPERSEDE sha256:ab"]) {
+    assert.equal(writes(text), true, text);
+  }
+  for (const text of ["RECALL", "EXPLAIN ADD belief", 'RECALL LIKE "; ADD belief"', "RECALL -- ; ADD", "ADDED", `${"LET $a = x; ".repeat(5000)}RECALL`]) {
+    assert.equal(writes(text), false, text.slice(0, 40));
+  }
+});
+
 test("a version is known from when the store knew it", async () => {
   const { spansOf } = await load("/src/pages/history.tsx");
   const version = (address, grain, to) => ({ address, grain, state: { system_valid_to: to } });

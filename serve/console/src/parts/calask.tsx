@@ -13,7 +13,11 @@ import { List, rowOf } from "./list";
 import { Empty, Loading } from "./notice";
 import { Value } from "./value";
 
-const WRITES = /^\s*(?:--[^\n]*\n\s*)*(?:LET\b[\s\S]*?;\s*)*(ADD|SUPERSEDE|REVERT)\b/i;
+/** Whether a statement, or what its LETs lead to, is one that writes. */
+export function writes(statement: string): boolean {
+  const bare = statement.replace(/"(?:[^"\\]|\\[\s\S])*"?|--[^\n]*/g, " ");
+  return /(?:^|;)\s*(?:ADD|SUPERSEDE|REVERT)\b/i.test(bare);
+}
 
 const EXAMPLES = [
   "RECALL beliefs RECENT 20",
@@ -41,7 +45,7 @@ export function CalAsk({ access }: { access: Access }) {
     setQuery(text);
     setAsked(text);
     const statement = text.replace(/;\s*$/, "");
-    if (access.tier === 1 && WRITES.test(statement)) {
+    if (access.tier === 1 && writes(statement)) {
       answered(await ask(async (signal) => {
         setPrepared(await post<Prepared>("/v1/cal/prepare", { query: statement, tier: 1 }, signal));
         return null as unknown as CalAnswer;

@@ -31,6 +31,9 @@ mod mcp;
 mod memory;
 
 pub use completion::{Candidate, StoredValues, complete_statement};
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub use http::fuzzing;
 #[cfg(feature = "http")]
 pub use http::{
     Grant, HttpOptions, MadeToken, NewToken, TlsFiles, Token, Tokens, openapi, serve_http,

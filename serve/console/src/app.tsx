@@ -13,7 +13,6 @@ import { Replay } from "./pages/replay";
 import { SignIn } from "./pages/signin";
 import { Help } from "./parts/help";
 import { Heading } from "./parts/heading";
-import { forgetWords } from "./parts/words";
 import { Failure, Loading } from "./parts/notice";
 import { go, href, type Route, useRoute } from "./router";
 import { Text } from "./text";
@@ -22,7 +21,6 @@ import type { Access } from "./types";
 
 function forgetSession(): void {
   forgetAll();
-  forgetWords();
 }
 
 const PLACES: { page: string; name: string; key: string }[] = [

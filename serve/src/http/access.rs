@@ -189,7 +189,7 @@ impl Accesses {
                 return Ok(Arc::clone(&known.1));
             }
         }
-        let (kept, stamp) = self.tokens.read().map_err(Failure::of_server)?;
+        let (kept, stamp) = self.tokens.read().map_err(|error| Failure::of_server(&error))?;
         let kept = Arc::new(kept);
         *self.kept.write().unwrap_or_else(PoisonError::into_inner) = (stamp, Arc::clone(&kept));
         // What is no more, or is something else, is forgotten.

@@ -90,7 +90,7 @@ impl Failure {
     }
 
     /// A failure of the server, whatever its code: who asks learns no more than that.
-    pub(super) fn of_server(error: Error) -> Self {
+    pub(super) fn of_server(error: &Error) -> Self {
         if let Some(refusal) = error.refusal() {
             tracing::error!(target: "grainstore::http", code = %refusal.code, "{}", refusal.message);
         }

@@ -11,10 +11,12 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
+use axum::response::Response;
 use grainstore_rpc::{Code, Error, Result};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, crypto};
@@ -154,7 +156,7 @@ async fn connection(
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(Peer(from));
         let app = app.clone();
-        async move { tower_service(app, request).await }
+        async move { Ok::<_, std::convert::Infallible>(answer(app, request).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -174,10 +176,10 @@ async fn connection(
 }
 
 /// Has the router answer a request.
-async fn tower_service(
-    app: Router,
-    request: Request<Body>,
-) -> std::result::Result<axum::response::Response, std::convert::Infallible> {
-    hyper::service::Service::call(&hyper_util::service::TowerToHyperService::new(app), request)
-        .await
+pub(super) async fn answer(app: Router, request: Request<Body>) -> Response {
+    let service = TowerToHyperService::new(app);
+    match hyper::service::Service::call(&service, request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
 }

@@ -12,6 +12,8 @@ mod changes;
 mod complete;
 mod console;
 mod failure;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod guard;
 mod limits;
 mod listen;

@@ -141,7 +141,7 @@ impl Socket {
             stream.read_exact(&mut byte).unwrap();
             answer.push(byte[0]);
         }
-        let status = String::from_utf8_lossy(&answer)[9..12].parse().unwrap();
+        let status = String::from_utf8_lossy(&answer).split(' ').nth(1).unwrap().parse().unwrap();
         if status == 101 { Ok(Self(stream)) } else { Err(status) }
     }
 

@@ -236,7 +236,7 @@ const OTHER_METHODS: [Other; 69] = [
 ];
 
 /// Commands of the same kind.
-const OTHER_COMMANDS: [Other; 36] = [
+const OTHER_COMMANDS: [Other; 38] = [
     ("ages", "reads, and writes a file"),
     ("alf", "runs alf_import, alf_apply and alf_purge, which are in the table of methods"),
     ("migrate", "puts and supersedes under the policies (interop/tests/migrate)"),

@@ -77,6 +77,7 @@ impl Built {
             actor: who.actor.clone(),
             agent_id: who.agent.clone(),
             purposes: who.purposes.clone(),
+            ..SessionOptions::default()
         })
     }
 

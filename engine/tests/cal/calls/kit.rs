@@ -53,6 +53,7 @@ impl World {
             actor: Some("did:web:agent.example".to_owned()),
             agent_id: Some("agent-7".to_owned()),
             purposes: Vec::new(),
+            ..SessionOptions::default()
         })
     }
 

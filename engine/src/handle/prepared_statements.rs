@@ -226,7 +226,7 @@ mod tests {
     fn options(names: [&str; 4]) -> SessionOptions {
         let [namespace, user_id, actor, agent_id] =
             names.map(|name| (!name.is_empty()).then(|| name.to_owned()));
-        SessionOptions { namespace, user_id, actor, agent_id, purposes: Vec::new() }
+        SessionOptions { namespace, user_id, actor, agent_id, ..SessionOptions::default() }
     }
 
     #[test]

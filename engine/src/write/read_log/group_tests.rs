@@ -28,6 +28,7 @@ fn whole() -> ReadRecord {
         actor: Some("did:web:a".to_owned()),
         agent_id: Some("agent-7".to_owned()),
         purposes: Vec::new(),
+        ..SessionOptions::default()
     };
     ReadRecord {
         statement: Some(StatementType::Assemble),

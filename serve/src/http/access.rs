@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 
 use super::complete::Values;
 use super::failure::{Failure, Result};
-use super::limits::{Bucket, Failed, MAX_OF_TOKEN};
+use super::limits::{Bucket, Failed, MAX_HELD_BYTES_OF_TOKEN, MAX_OF_TOKEN, Room};
 use super::tokens::{Grant, Kept, Stamp, Tokens, Unknown, now_ms, random};
 
 /// Streams of CAL of one token at once (CAL 11.6).
@@ -51,6 +51,8 @@ pub(super) struct Access {
     /// Streams of CAL, and change feeds, at once.
     pub(super) streams: Arc<Semaphore>,
     pub(super) feeds: Arc<Semaphore>,
+    /// Room for its large bodies.
+    pub(super) room: Room,
     /// Values that are offered while a statement is typed.
     pub(super) values: Values,
 }
@@ -74,6 +76,7 @@ impl Access {
             places: Arc::new(Semaphore::new(MAX_OF_TOKEN)),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             feeds: Arc::new(Semaphore::new(MAX_FEEDS)),
+            room: Room::new(MAX_HELD_BYTES_OF_TOKEN),
             values: Values::default(),
         }
     }

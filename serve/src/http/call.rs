@@ -1,19 +1,24 @@
 //! A request that is one call of a method: from its parameters to its answer.
 
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
+use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use grainstore::cal::CancelHandle;
 use grainstore_rpc::{Client, Following};
+use hyper::body::{Frame, SizeHint};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::task::spawn_blocking;
 
-use super::access::Caller;
+use super::access::{Access, Caller};
 use super::failure::{Failure, Result};
+use super::limits::Taken;
 use super::params::{Params, collect, object};
 use super::routes::{Reach, Route, Verb};
 use super::state::Server;
@@ -30,10 +35,25 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Reads the body of a request.
+/// Reads the body of a request, once there is room for it. The room is taken until what is returned with it is dropped.
 ///
 /// # Errors
-/// 413 beyond `most` bytes, 408 where it takes too long, 400 where it breaks off.
+/// 413 beyond what a body may have, 408 where it takes too long, 400 where it breaks off, 503 where there is no room.
+pub(super) async fn read_large_body(
+    server: &Server,
+    access: &Access,
+    body: Body,
+) -> Result<(Bytes, Taken)> {
+    let most = server.setting.max_body_bytes;
+    let told = body.size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
+    let taken = access.room.take(&server.room, told.unwrap_or(most).min(most)).await?;
+    Ok((read_body(body, most).await?, taken))
+}
+
+/// Reads a body of so many bytes at most.
+///
+/// # Errors
+/// 413 beyond them, 408 where it takes too long, 400 where it breaks off.
 pub(super) async fn read_body(body: Body, most: usize) -> Result<Bytes> {
     let too_large = || {
         let message = format!("a request has at most {most} bytes");
@@ -132,9 +152,10 @@ pub(super) async fn answer(
     parts: &Parts,
     body: Body,
 ) -> Result<Response<Body>> {
-    let body = match route.verb {
-        Verb::Post => read_body(body, server.setting.max_body_bytes).await?,
-        Verb::Get | Verb::Delete => Bytes::new(),
+    let access = &caller.access;
+    let (body, taken) = match route.verb {
+        Verb::Post => read_large_body(server, access, body).await?,
+        Verb::Get | Verb::Delete => Default::default(),
     };
     let params = collect(route, path, parts.uri.query(), &parts.headers, &body)?;
     drop(body);
@@ -158,7 +179,41 @@ pub(super) async fn answer(
     } else {
         running.await
     };
-    Ok(respond(route, answer?))
+    let answer = answer?;
+    drop(taken);
+    let taken = access.room.take(&server.room, answer.get().len()).await?;
+    Ok(respond(route, answer, taken))
+}
+
+/// Bytes of an answer that are handed to the connection at once. It takes the next ones when those are written.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// The body of an answer, which takes its room until the last piece of it is handed on.
+struct Weighed {
+    rest: Bytes,
+    _taken: Taken,
+}
+
+impl HttpBody for Weighed {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<std::result::Result<Frame<Bytes>, Infallible>>> {
+        let bytes = self.rest.len().min(PIECE_BYTES);
+        let piece = self.rest.split_to(bytes);
+        Poll::Ready((!piece.is_empty()).then(|| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.rest.len() as u64)
+    }
 }
 
 fn timed_out() -> Failure {
@@ -167,7 +222,7 @@ fn timed_out() -> Failure {
 }
 
 /// The answer of a method as a response.
-fn respond(route: &Route, answer: Box<RawValue>) -> Response<Body> {
+fn respond(route: &Route, answer: Box<RawValue>, taken: Taken) -> Response<Body> {
     #[derive(Deserialize)]
     struct Made<'a> {
         address: &'a str,
@@ -180,7 +235,8 @@ fn respond(route: &Route, answer: Box<RawValue>) -> Response<Body> {
         Some((place, made.duplicate))
     });
     let text: Box<str> = answer.into();
-    let mut response = json_response(Body::from(String::from(text)));
+    let body = Weighed { rest: Bytes::from(String::from(text)), _taken: taken };
+    let mut response = json_response(Body::new(body));
     if let Some((place, was_there)) = place {
         response.headers_mut().insert(header::LOCATION, place);
         if !was_there {

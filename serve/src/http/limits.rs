@@ -21,6 +21,14 @@ pub(super) const MAX_OF_TOKEN: usize = 256;
 pub(super) const MAX_LONG: usize = 2;
 /// Requests that fail to sign in, of one address of the network in a minute.
 pub(super) const MAX_FAILED_A_MINUTE: u32 = 60;
+/// Bytes of large bodies that are held at once, of requests and of answers that are not taken yet.
+pub(super) const MAX_HELD_BYTES: usize = 256 << 20;
+/// The same of one token.
+pub(super) const MAX_HELD_BYTES_OF_TOKEN: usize = 64 << 20;
+/// Bytes of a body that is not counted.
+const SMALL_BYTES: usize = 64 << 10;
+/// How long a large body waits for room.
+const ROOM_TIME: Duration = Duration::from_secs(5);
 /// Addresses of the network that are remembered.
 const MAX_ADDRESSES: usize = 4_096;
 
@@ -122,6 +130,43 @@ impl Gate {
     }
 }
 
+/// Room for large bodies, in KiB.
+#[derive(Debug, Clone)]
+pub(super) struct Room(Arc<Semaphore>);
+
+/// Room that a body takes, until it is dropped.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    _held: Vec<OwnedSemaphorePermit>,
+}
+
+impl Room {
+    pub(super) fn new(bytes: usize) -> Self {
+        Self(Arc::new(Semaphore::new(bytes >> 10)))
+    }
+
+    /// Waits for room for a body, here and in the room of all.
+    ///
+    /// # Errors
+    /// 503 where there is none for a while.
+    pub(super) async fn take(&self, all: &Self, bytes: usize) -> Result<Taken> {
+        if bytes <= SMALL_BYTES {
+            return Ok(Taken::default());
+        }
+        let units = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX);
+        let taken = async {
+            let own = Arc::clone(&self.0).acquire_many_owned(units).await.ok()?;
+            let of_all = Arc::clone(&all.0).acquire_many_owned(units).await.ok()?;
+            Some(Taken { _held: vec![own, of_all] })
+        };
+        let taken = tokio::time::timeout(ROOM_TIME, taken).await;
+        taken.ok().flatten().ok_or_else(|| {
+            let message = "too much is under way: answers that nobody takes, or large requests";
+            Failure::too_many(StatusCode::SERVICE_UNAVAILABLE, message, 5)
+        })
+    }
+}
+
 /// Requests that failed to sign in, by the address they came from. One with a token that holds is never counted, nor
 /// refused for others.
 #[derive(Debug, Default)]
@@ -175,6 +220,17 @@ mod tests {
         }
         assert_eq!(failed.count(one).unwrap_err().status(), StatusCode::TOO_MANY_REQUESTS);
         failed.count(other).unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn large_bodies_of_one_token_leave_room_for_others() {
+        let (all, one, other) = (Room::new(8 << 20), Room::new(4 << 20), Room::new(4 << 20));
+        let held = one.take(&all, 3 << 20).await.unwrap();
+        assert_eq!(one.take(&all, 2 << 20).await.unwrap_err().status().as_u16(), 503);
+        other.take(&all, 4 << 20).await.unwrap();
+        one.take(&all, 64 << 10).await.unwrap();
+        drop(held);
+        one.take(&all, 4 << 20).await.unwrap();
     }
 
     #[tokio::test]

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tracing::Instrument as _;
 
 use super::access::Caller;
-use super::call::{answer, call, check_reach, json_response, read_body};
+use super::call::{answer, call, check_reach, json_response, read_large_body};
 use super::failure::{Failure, Result};
 use super::listen::Peer;
 use super::metrics::Kind;
@@ -261,7 +261,7 @@ async fn of_route(route: &'static Route, asked: Asked, caller: Caller) -> Result
     let Some(form) = form else {
         return answer(&server, route, &caller, &path, &parts, body).await;
     };
-    let body = read_body(body, server.setting.max_body_bytes).await?;
+    let (body, _taken) = read_large_body(&server, &caller.access, body).await?;
     let params = collect(route, &path, parts.uri.query(), &parts.headers, &body)?;
     check_reach(route, &caller, &params)?;
     let stream = server.streams.start(&caller.access, object(&params)?, &server.metrics.streams)?;

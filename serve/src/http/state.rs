@@ -10,7 +10,7 @@ use super::access::Accesses;
 use super::changes::Head;
 use super::failure::{Failure, Result};
 use super::guard::Names;
-use super::limits::Gate;
+use super::limits::{Gate, MAX_HELD_BYTES, Room};
 use super::mcp::Services;
 use super::metrics::Metrics;
 use super::streams::Streams;
@@ -32,6 +32,8 @@ pub(super) struct Setting {
 pub(super) struct Server {
     pub(super) setting: Setting,
     pub(super) gate: Gate,
+    /// Room for large bodies of all.
+    pub(super) room: Room,
     pub(super) metrics: Metrics,
     /// Who may ask; empty until the store is open.
     pub(super) accesses: OnceLock<Accesses>,
@@ -53,6 +55,7 @@ impl Server {
         Self {
             setting,
             gate: Gate::default(),
+            room: Room::new(MAX_HELD_BYTES),
             metrics: Metrics::new(),
             accesses: OnceLock::new(),
             stopping: watch::Sender::new(false),

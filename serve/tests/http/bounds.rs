@@ -237,3 +237,42 @@ fn a_store_that_another_process_has_open_is_served_all_the_same() {
     drop(served);
     assert!(!path.exists());
 }
+
+#[test]
+fn answers_that_nobody_takes_hold_no_more_than_their_room() {
+    let served = Served::new();
+    let (greedy, other) = (served.operator(), served.tenant("team"));
+    let text = "x".repeat(500_000);
+    let mut addresses = Vec::new();
+    for number in 0..14 {
+        let mut grain = crate::kit::belief("team", &format!("s{number}"), "o");
+        grain["object"] = json!(text);
+        let put = served.post(&greedy, "/v1/grains", &json!({ "grain": grain }));
+        addresses.push(put.json()["address"].clone());
+    }
+    let body = json!({ "addresses": addresses }).to_string();
+    let (bearer, length) = (format!("Bearer {greedy}"), body.len().to_string());
+    let headers = [
+        ("Authorization", &*bearer),
+        ("Content-Type", "application/json"),
+        ("Content-Length", &length),
+    ];
+    let request = served.head("POST /v1/grains/get", &headers) + &body;
+    // Each asks for seven megabytes and reads nothing.
+    let idle: Vec<_> = (0..20)
+        .map(|_| {
+            let mut stream = served.connect();
+            stream.write_all(request.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(served.raw(&request).refusal(), (503, "ERR_BUSY".into()));
+    let body = json!({ "addresses": addresses.iter().take(2).collect::<Vec<_>>() });
+    assert_eq!(
+        served.post(&other, "/v1/grains/get", &body).status,
+        200,
+        "others have room of their own"
+    );
+    drop(idle);
+}

@@ -68,6 +68,18 @@ fn the_session_of_the_page_on_http_prints_what_it_says() {
     run(&page.replace(":7117", &format!(":{free}")));
 }
 
+/// Ends what a session has started and noted in the file `pid`, also where the session fails.
+struct Ends<'p>(&'p Path);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        if let Ok(pid) = std::fs::read_to_string(self.0.join("pid")) {
+            let _ =
+                Command::new("kill").arg(pid.trim()).stderr(std::process::Stdio::null()).status();
+        }
+    }
+}
+
 /// Runs the session of a page in a directory of its own.
 fn run(page: &str) {
     let steps = steps(page);
@@ -77,6 +89,7 @@ fn run(page: &str) {
     path.push(":");
     path.push(env::var_os("PATH").unwrap_or_default());
     let place = tempfile::tempdir().unwrap();
+    let _ends = Ends(place.path());
     for Step { command, printed } in steps {
         let output = Command::new("sh")
             .args(["-c", &format!("{{ {command}\n}} 2>&1")])

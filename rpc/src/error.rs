@@ -80,6 +80,8 @@ pub struct Refusal {
     asked: Option<String>,
     /// The `data` of an error that another process answered.
     remote: Option<Value>,
+    /// True if the store could not be opened or joined, whatever was asked of it.
+    of_reach: bool,
 }
 
 /// The codes that this crate raises itself, each in an [`Error`]; all others come from the crates below.
@@ -241,6 +243,21 @@ impl Error {
         self
     }
 
+    /// Marks the error as one of opening or joining the store.
+    pub(crate) fn of_reach(mut self) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.of_reach = true;
+        }
+        self
+    }
+
+    /// Returns `true` if the store could not be opened or joined at that moment, whatever was asked of it: its message
+    /// names places and processes of this machine.
+    #[must_use]
+    pub fn is_of_reach(&self) -> bool {
+        self.refusal().is_some_and(|refusal| refusal.of_reach)
+    }
+
     /// The grain of a batch that it is about, from 0.
     #[must_use]
     pub fn batch_index(&self) -> Option<usize> {
@@ -337,6 +354,7 @@ impl Error {
             index: None,
             asked: None,
             remote: None,
+            of_reach: false,
         }))
     }
 

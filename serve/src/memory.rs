@@ -84,6 +84,11 @@ impl Ticket {
     }
 }
 
+/// What the work of a request over HTTP holds, among the extensions of the request.
+#[cfg(feature = "http")]
+#[derive(Clone)]
+pub(crate) struct HeldByWork(pub(crate) Arc<dyn Any + Send + Sync>);
+
 /// Opens the store; called again where it failed.
 pub(crate) type Open = dyn Fn() -> Result<Box<dyn Operations>> + Send + Sync;
 

@@ -67,6 +67,8 @@ fn members(params: Option<&RawValue>) -> Members {
 pub(super) fn is_reading(method: &str, params: Option<&RawValue>) -> bool {
     match method {
         "cal" => members(params).tier.is_none_or(|tier| tier == 0),
+        // An ASSEMBLE, which reads; it is not asked again, since its events would come twice.
+        "cal_stream" => true,
         _ => REPEATABLE.contains(&method),
     }
 }
@@ -77,6 +79,7 @@ pub(super) fn is_repeatable(method: &str, params: Option<&RawValue>) -> bool {
     match method {
         "put" => members(params).same_fact.is_none_or(|fact| fact == "add"),
         "put_batch" => true,
+        "cal_stream" => false,
         _ => is_reading(method, params),
     }
 }

@@ -226,7 +226,7 @@ impl<M: Machine> SharedStore<M> {
     ) -> Result<T> {
         let (mut deadline, mut line) = (None, None);
         loop {
-            let (number, mut connection) = match self.shared.place()? {
+            let (number, mut connection) = match self.shared.place().map_err(Error::of_reach)? {
                 Place::Here(number, store) => {
                     return Ok(here(self.session_on(number, &store), self.shared.resolver()));
                 }
@@ -234,7 +234,8 @@ impl<M: Machine> SharedStore<M> {
                     Some(connection) => (number, connection),
                     None => {
                         let until = *deadline.get_or_insert_with(|| self.shared.now() + TAKE_OVER);
-                        match self.shared.settle(number, &self.session, until)? {
+                        let settled = self.shared.settle(number, &self.session, until);
+                        match settled.map_err(Error::of_reach)? {
                             Some((number, connection)) => (number, *connection),
                             None => continue,
                         }
@@ -256,9 +257,9 @@ impl<M: Machine> SharedStore<M> {
             let is_repeatable = || is_repeatable(request.method, request.params);
             match lost {
                 Lost::Listener(error) => return Err(error),
-                Lost::Stuck => return Err(Error::owner_hangs(pid)),
+                Lost::Stuck => return Err(Error::owner_hangs(pid).of_reach()),
                 Lost::Hangs if is_reading(request.method, request.params) => {
-                    return Err(Error::owner_hangs(pid));
+                    return Err(Error::owner_hangs(pid).of_reach());
                 }
                 Lost::Hangs => return Err(in_doubt(request.method, pid, "does not answer")),
                 Lost::Unanswered if is_repeatable() => {}
@@ -269,7 +270,7 @@ impl<M: Machine> SharedStore<M> {
             }
             let until = *deadline.get_or_insert_with(|| self.shared.now() + TAKE_OVER);
             if self.shared.now() > until {
-                return Err(Error::owner_hangs(pid));
+                return Err(Error::owner_hangs(pid).of_reach());
             }
         }
     }

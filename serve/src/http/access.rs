@@ -5,31 +5,36 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
 use grainstore_rpc::Client;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::complete::Values;
 use super::failure::{Failure, Result};
-use super::limits::{Bucket, Failed, MAX_HELD_BYTES_OF_TOKEN, MAX_OF_TOKEN, Room};
-use super::tokens::{Grant, Kept, Stamp, Tokens, Unknown, now_ms, random};
+use super::limits::{
+    Bucket, Failed, MAX_HELD_BYTES_OF_TOKEN, MAX_OF_TOKEN, MAX_RUNNING_OF_TOKEN, Room,
+};
+use super::tokens::{Directory, Grant, Kept, Stamp, Tokens, Unknown, now_ms, random};
 
 /// Streams of CAL of one token at once (CAL 11.6).
 pub(super) const MAX_STREAMS: usize = 3;
+/// WebSockets of one token at once.
+pub(super) const MAX_SOCKETS: usize = 8;
 /// Change feeds of one token at once.
 pub(super) const MAX_FEEDS: usize = 8;
 /// How long somebody stays signed in to the console.
 const SIGNED_IN: Duration = Duration::from_secs(12 * 3600);
 /// How long the URL holds that signs in.
 const CODE_LIFE: Duration = Duration::from_secs(600);
-/// Most that are signed in at once; beyond, the oldest gives way.
-const MAX_SIGNED_IN: usize = 256;
-/// The cookie of the console.
-const COOKIE: &str = "grainstore_console";
+/// Most that are signed in at once by one token, or by the URL; beyond, the oldest of them gives way.
+const MAX_SIGNED_IN: usize = 16;
+/// What the name of the console's cookie begins with. The port follows: browsers send the cookies of one port of a
+/// machine to its others, too, and two servers must not sign each other's people out.
+const COOKIE: &str = "grainstore_console_";
 /// The header that a page of the console adds, and no other page can.
 const CSRF: &str = "x-csrf-token";
 /// What a client is told to send.
@@ -46,10 +51,12 @@ pub(super) struct Access {
     /// The store, in the session that is granted.
     pub(super) client: Client,
     pub(super) bucket: Bucket,
-    /// Requests at once.
+    /// Requests at once, and those of them that run.
     pub(super) places: Arc<Semaphore>,
-    /// Streams of CAL, and change feeds, at once.
+    pub(super) running: Arc<Semaphore>,
+    /// Streams of CAL, WebSockets and change feeds at once.
     pub(super) streams: Arc<Semaphore>,
+    pub(super) sockets: Arc<Semaphore>,
     pub(super) feeds: Arc<Semaphore>,
     /// Room for its large bodies.
     pub(super) room: Room,
@@ -74,7 +81,9 @@ impl Access {
             expires_at,
             bucket: Bucket::new(rate),
             places: Arc::new(Semaphore::new(MAX_OF_TOKEN)),
+            running: Arc::new(Semaphore::new(MAX_RUNNING_OF_TOKEN)),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            sockets: Arc::new(Semaphore::new(MAX_SOCKETS)),
             feeds: Arc::new(Semaphore::new(MAX_FEEDS)),
             room: Room::new(MAX_HELD_BYTES_OF_TOKEN),
             values: Values::default(),
@@ -104,6 +113,8 @@ pub(super) struct Caller {
     pub(super) access: Arc<Access>,
     /// Whether a browser asks, by its cookie.
     pub(super) is_console: bool,
+    /// Its place among the requests of the token, which goes with the work.
+    pub(super) place: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 /// Somebody who has signed in to the console.
@@ -120,8 +131,14 @@ pub(super) struct Accesses {
     tokens: Tokens,
     store: Client,
     rate: u32,
+    /// The name of the console's cookie.
+    cookie: String,
     /// The file of tokens, as it was read last.
     kept: RwLock<(Stamp, Arc<Kept>)>,
+    /// Held while it is read.
+    reading: Mutex<()>,
+    /// The directory that it is in.
+    directory: Directory,
     /// What tokens have granted, by their ids, with the hash of their texts.
     granted: Mutex<HashMap<String, (String, Arc<Access>)>>,
     /// The one-time code of the console, by its hash.
@@ -150,20 +167,26 @@ fn secret() -> grainstore_rpc::Result<String> {
 }
 
 impl Accesses {
-    /// `console` is what who started the server may do. Each token may ask `rate` times a second.
+    /// `console` is what who started the server may do. Each token may ask `rate` times a second. The server listens on
+    /// `port`.
     pub(super) fn new(
         tokens: Tokens,
         store: Client,
         console: Grant,
         rate: u32,
+        port: u16,
     ) -> grainstore_rpc::Result<Self> {
+        let directory = tokens.directory();
         let (kept, stamp) = tokens.read()?;
         let console = Access::new("console", "who started the server", console, None, &store, rate);
         Ok(Self {
             tokens,
             store,
             rate,
+            cookie: format!("{COOKIE}{port}"),
             kept: RwLock::new((stamp, Arc::new(kept))),
+            reading: Mutex::default(),
+            directory,
             granted: Mutex::default(),
             code: Mutex::default(),
             console: Arc::new(console),
@@ -183,16 +206,23 @@ impl Accesses {
         Ok(code)
     }
 
-    /// The file of tokens, read anew where it has changed. One that cannot be read opens nothing.
+    /// The file of tokens, read anew where it has changed. One that cannot be read opens nothing, nor one in a directory
+    /// that has taken the place of the store's.
     fn kept(&self) -> Result<Arc<Kept>> {
         let stamp = self.tokens.stamp();
-        {
-            let known = self.kept.read().unwrap_or_else(PoisonError::into_inner);
-            if known.0 == stamp {
-                return Ok(Arc::clone(&known.1));
-            }
+        if let Some(known) = self.known(&stamp) {
+            return Ok(known);
         }
-        let (kept, stamp) = self.tokens.read().map_err(|error| Failure::of_server(&error))?;
+        // One reads it, whoever else waits.
+        let _turn = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = self.known(&stamp) {
+            return Ok(known);
+        }
+        let read = || {
+            self.tokens.check_directory(&self.directory)?;
+            self.tokens.read()
+        };
+        let (kept, stamp) = read().map_err(|error| Failure::of_server(&error))?;
         let kept = Arc::new(kept);
         *self.kept.write().unwrap_or_else(PoisonError::into_inner) = (stamp, Arc::clone(&kept));
         // What is no more, or is something else, is forgotten.
@@ -200,6 +230,12 @@ impl Accesses {
             kept.by_id(id).is_some_and(|token| token.hash == *hash && token.check(now_ms()).is_ok())
         });
         Ok(kept)
+    }
+
+    /// The file as it was read last, if it is as it was.
+    fn known(&self, stamp: &Stamp) -> Option<Arc<Kept>> {
+        let known = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        (known.0 == *stamp).then(|| Arc::clone(&known.1))
     }
 
     /// What the token of this text grants.
@@ -269,9 +305,14 @@ impl Accesses {
             if !scheme.eq_ignore_ascii_case("bearer") {
                 return Err(malformed());
             }
-            return Ok(Caller { access: self.of_token(token.trim_start())?, is_console: false });
+            return Ok(Caller {
+                access: self.of_token(token.trim_start())?,
+                is_console: false,
+                place: None,
+            });
         }
-        let cookie = cookie_of(headers)
+        let cookie = self
+            .cookie_of(headers)
             .ok_or_else(|| Failure::unauthorized("who asks is not known", CHALLENGE))?;
         let (access, csrf) = self.signed_in(cookie)?;
         if needs_csrf {
@@ -281,7 +322,7 @@ impl Accesses {
                 return Err(Failure::forbidden(message, "sign in again"));
             }
         }
-        Ok(Caller { access, is_console: true })
+        Ok(Caller { access, is_console: true, place: None })
     }
 
     /// What somebody who has signed in may do, with the value of the header.
@@ -324,23 +365,24 @@ impl Accesses {
             self.failed.count(from)?;
             Err(failure)
         })?;
+        if !access.bucket.take() {
+            let status = StatusCode::TOO_MANY_REQUESTS;
+            return Err(Failure::too_many(status, "this token asks too often", 1));
+        }
         let (cookie, csrf) = (secret()?, secret()?);
         let told = json!({ "csrf": csrf, "access": access.told() });
         let token = token.map(|_| access.id.clone());
         let mut all = self.signed_in.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, one| one.since.elapsed() < SIGNED_IN);
-        if all.len() >= MAX_SIGNED_IN
-            && let Some(oldest) = all.iter().min_by_key(|(_, one)| one.since).map(|(key, _)| *key)
-        {
+        let own = all.iter().filter(|(_, one)| one.access.id == access.id);
+        let oldest = own.clone().min_by_key(|(_, one)| one.since).map(|(key, _)| *key);
+        if let Some(oldest) = oldest.filter(|_| own.count() >= MAX_SIGNED_IN) {
             all.remove(&oldest);
         }
         all.insert(digest(&cookie), SignedIn { token, access, csrf, since: Instant::now() });
         let secure = if is_encrypted { "; Secure" } else { "" };
         let seconds = SIGNED_IN.as_secs();
-        let cookie = format!(
-            "{COOKIE}={cookie}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
-        );
-        let cookie = HeaderValue::from_str(&cookie).map_err(|_| Failure::malformed("no cookie"))?;
+        let cookie = self.cookie(&cookie, seconds, secure)?;
         Ok(Welcome { cookie, told })
     }
 
@@ -361,30 +403,36 @@ impl Accesses {
     /// What a page is told of who is signed in.
     pub(super) fn who(&self, headers: &HeaderMap) -> Result<Value> {
         let nobody = || Failure::unauthorized("nobody is signed in", CHALLENGE);
-        let (access, csrf) = self.signed_in(cookie_of(headers).ok_or_else(nobody)?)?;
+        let (access, csrf) = self.signed_in(self.cookie_of(headers).ok_or_else(nobody)?)?;
         Ok(json!({ "csrf": csrf, "access": access.told() }))
     }
 
+    /// The value of the console's cookie, where a request has one.
+    fn cookie_of<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
+        let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut pairs = all.flat_map(|value| value.split(';'));
+        pairs.find_map(|pair| {
+            let (name, value) = pair.trim().split_once('=')?;
+            (name == self.cookie).then_some(value)
+        })
+    }
+
     /// Signs out who asks. Returns the cookie to set.
-    pub(super) fn sign_out(&self, headers: &HeaderMap) -> HeaderValue {
-        if let Some(cookie) = cookie_of(headers) {
+    pub(super) fn sign_out(&self, headers: &HeaderMap) -> Result<HeaderValue> {
+        if let Some(cookie) = self.cookie_of(headers) {
             let mut all = self.signed_in.lock().unwrap_or_else(PoisonError::into_inner);
             all.remove(&digest(cookie));
         }
-        HeaderValue::from_static(
-            "grainstore_console=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict",
-        )
+        self.cookie("", 0, "")
     }
-}
 
-/// The cookie of the console, where a request has one.
-fn cookie_of(headers: &HeaderMap) -> Option<&str> {
-    let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = all.flat_map(|value| value.split(';'));
-    pairs.find_map(|pair| {
-        let (name, value) = pair.trim().split_once('=')?;
-        (name == COOKIE).then_some(value)
-    })
+    /// The cookie that a browser is to keep.
+    fn cookie(&self, value: &str, seconds: u64, secure: &str) -> Result<HeaderValue> {
+        let name = &self.cookie;
+        let cookie =
+            format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
+        HeaderValue::from_str(&cookie).map_err(|_| Failure::malformed("no cookie"))
+    }
 }
 
 /// A name that nobody guesses, for what a client comes back to.

@@ -9,7 +9,7 @@ use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use grainstore::cal::CancelHandle;
-use grainstore_rpc::{Client, Following};
+use grainstore_rpc::{Client, Code, Error, Following};
 use hyper::body::{Frame, SizeHint};
 use serde::Deserialize;
 use serde_json::Value;
@@ -95,7 +95,7 @@ pub(super) fn check_reach(route: &Route, caller: &Caller, params: &Params) -> Re
         Reach::Operate if grant.operator => Ok(()),
         Reach::Operate => {
             let message = "this is for the operator of the whole store";
-            Err(Failure::forbidden(message, "ask for a token with --operator"))
+            Err(Failure::forbidden(message, "ask for a token with --as-operator"))
         }
     }
 }
@@ -117,16 +117,23 @@ fn may_write(params: &Params) -> bool {
     }
 }
 
-/// Calls a method on a thread that may block. What reads ends early once the handle cancels it; a write that has begun
-/// is done.
+/// Calls a method on a thread that may block. What reads ends early once the handle cancels it, and nothing is begun
+/// that nobody waits for any more; a write that has begun is done. `held` is held until the work has ended, whoever
+/// waits for it.
 pub(super) async fn call(
     client: &Client,
     method: &'static str,
     params: Box<RawValue>,
     cancel: CancelHandle,
+    held: impl Send + 'static,
 ) -> Result<Box<RawValue>> {
     let client = client.clone();
     let work = move || {
+        let _held = held;
+        if cancel.check().is_err() {
+            let message = "nobody waits for it any more";
+            return Err(Error::new(Code::Cancelled, message, "ask again"));
+        }
         let mut following = Following { cancel, ..Following::default() };
         client.call_following(method, &params, &mut following)
     };
@@ -157,15 +164,18 @@ pub(super) async fn answer(
         Verb::Post => read_large_body(server, access, body).await?,
         Verb::Get | Verb::Delete => Default::default(),
     };
-    let params = collect(route, path, parts.uri.query(), &parts.headers, &body)?;
-    drop(body);
-    check_reach(route, caller, &params)?;
-    let params = object(&params)?;
-    let _turn = server.gate.enter(route.is_long).await?;
+    let params = {
+        let params = collect(route, path, parts.uri.query(), &parts.headers, &body)?;
+        drop(body);
+        check_reach(route, caller, &params)?;
+        object(&params)?
+    };
+    let turn = server.gate.enter(&access.running, route.is_long).await?;
     let cancel = CancelHandle::new();
     let _ended = CancelOnDrop(cancel.clone());
     let is_bounded = route.reach == Reach::Read && !route.is_long;
-    let running = call(&caller.access.client, route.method, params, cancel.clone());
+    let held = (turn, taken, caller.place.clone());
+    let running = call(&access.client, route.method, params, cancel.clone(), held);
     let answer = if is_bounded {
         // It ends soon after it is cancelled, with the error of that.
         tokio::pin!(running);
@@ -180,7 +190,6 @@ pub(super) async fn answer(
         running.await
     };
     let answer = answer?;
-    drop(taken);
     let taken = access.room.take(&server.room, answer.get().len()).await?;
     Ok(respond(route, answer, taken))
 }
@@ -216,7 +225,8 @@ impl HttpBody for Weighed {
     }
 }
 
-fn timed_out() -> Failure {
+/// The answer to a read that took too long.
+pub(super) fn timed_out() -> Failure {
     let message = "the request took too long, and was cancelled";
     Failure::new(StatusCode::SERVICE_UNAVAILABLE, "ERR_TIMEOUT", message, "ask for less at a time")
 }

@@ -115,27 +115,28 @@ impl Entry {
 async fn page(client: &Client, after: Option<u64>, limit: u64) -> Result<Page> {
     let params = json!({ "after": after, "limit": limit });
     let params = to_raw_value(&params).map_err(grainstore_rpc::Error::from)?;
-    let answer = call(client, "audit", params, CancelHandle::new()).await?;
+    let answer = call(client, "audit", params, CancelHandle::new(), ()).await?;
     serde_json::from_str(answer.get()).map_err(|error| grainstore_rpc::Error::from(error).into())
 }
 
-/// The sequence of the newest entry. Where this process has the store open, nothing is written for it.
-async fn head_of(client: &Client) -> Result<u64> {
+/// The sequence of the newest entry, and whether this process has the store open: then nothing is written for it.
+async fn head_of(client: &Client) -> Result<(u64, bool)> {
     let own = client.clone();
     let here =
         spawn_blocking(move || own.owned_session().map(|session| session.audit_head())).await;
     if let Ok(Some(head)) = here {
         let (count, _) = head.map_err(grainstore_rpc::Error::from)?;
-        return Ok(count.saturating_sub(1));
+        return Ok((count.saturating_sub(1), true));
     }
-    Ok(page(client, Some(BEHIND_ALL), 1).await?.head.map_or(0, |head| head.sequence))
+    let page = page(client, Some(BEHIND_ALL), 1).await?;
+    Ok((page.head.map_or(0, |head| head.sequence), false))
 }
 
 /// Looks at the end of the log while somebody wants to know, until the server stops.
 pub(super) async fn watch_head(server: Arc<Server>, client: Client) {
     let mut stopping = server.stopping.subscribe();
+    let mut pause = LOOK_EVERY;
     loop {
-        let pause = if client.owner().is_none() { LOOK_EVERY } else { LOOK_ELSEWHERE_EVERY };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = stopped(&mut stopping) => return,
@@ -143,7 +144,8 @@ pub(super) async fn watch_head(server: Arc<Server>, client: Client) {
         if server.head.0.receiver_count() == 0 {
             continue;
         }
-        if let Ok(head) = head_of(&client).await {
+        if let Ok((head, is_here)) = head_of(&client).await {
+            pause = if is_here { LOOK_EVERY } else { LOOK_ELSEWHERE_EVERY };
             server.head.0.send_if_modified(|known| std::mem::replace(known, head) != head);
         }
     }
@@ -165,7 +167,7 @@ pub(super) async fn respond(
     })?;
     let access = Arc::clone(&caller.access);
     let mut changed = server.head.0.subscribe();
-    let head = head_of(&access.client).await?;
+    let (head, _) = head_of(&access.client).await?;
     if after.is_some_and(|after| after > head) {
         let message = "the log of this store has no such entry";
         return Err(Failure::new(

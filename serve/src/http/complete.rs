@@ -69,25 +69,25 @@ struct Names {
 }
 
 /// The values that somebody sees; none where they cannot be read.
-async fn values(access: &Access) -> Arc<Newest> {
+async fn values(access: &Access, held: impl Send + 'static) -> Arc<Newest> {
     let known = access.values.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some((since, known)) = known
         && since.elapsed() < KEPT
     {
         return known;
     }
-    let read = Arc::new(newest(access).await.unwrap_or_default());
+    let read = Arc::new(newest(access, held).await.unwrap_or_default());
     let kept = Some((Instant::now(), Arc::clone(&read)));
     *access.values.0.lock().unwrap_or_else(PoisonError::into_inner) = kept;
     read
 }
 
-async fn newest(access: &Access) -> Result<Newest> {
+async fn newest(access: &Access, held: impl Send + 'static) -> Result<Newest> {
     let params = json!({ "limit": MAX_GRAINS });
     let params = to_raw_value(&params).map_err(grainstore_rpc::Error::from)?;
     let cancel = CancelHandle::new();
     let _ended = CancelOnDrop(cancel.clone());
-    let page = call(&access.client, "query", params, cancel).await?;
+    let page = call(&access.client, "query", params, cancel, held).await?;
     let page: Page = serde_json::from_str(page.get()).map_err(grainstore_rpc::Error::from)?;
     let mut newest = Newest::default();
     for Row { grain: Names { subject, relation } } in page.results {
@@ -108,9 +108,11 @@ pub(super) async fn respond(
     let body = read_body(body, MAX_BYTES).await?;
     let asked: Asked = serde_json::from_slice(&body)
         .map_err(|error| Failure::malformed(format!("give before, a text: {error}")))?;
-    let _turn = server.gate.enter(false).await?;
-    let values = values(&caller.access).await;
+    // One thread at a time works for it, and holds its turn to its end.
+    let turn = Arc::new(server.gate.enter(&caller.access.running, false).await?);
+    let values = values(&caller.access, Arc::clone(&turn)).await;
     let work = move || {
+        let _turn = turn;
         let (start, found) = complete_statement(&asked.before, &[], &*values);
         let before = asked.before.get(..start).unwrap_or_default();
         let candidates = found

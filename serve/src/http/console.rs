@@ -102,7 +102,7 @@ pub(super) fn sign_out(server: &Server, from: IpAddr, parts: &Parts) -> Result<R
     accesses.caller(&parts.headers, from, true)?;
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
-    let cookie = accesses.sign_out(&parts.headers);
+    let cookie = accesses.sign_out(&parts.headers)?;
     response.headers_mut().insert(header::SET_COOKIE, cookie);
     Ok(response)
 }

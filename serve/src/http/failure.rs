@@ -170,20 +170,50 @@ fn status_of(code: &str, exit_code: u8) -> StatusCode {
         "ERR_BUSY" | "ERR_DISABLED" | "ERR_TIMEOUT" | "CAL-E031" | "CAL-E075" | "CAL-E082" => {
             StatusCode::SERVICE_UNAVAILABLE
         }
-        "ERR_IO" | "ERR_STORE_VERSION" | "ERR_EMBEDDER" | "ERR_IN_DOUBT" | "ERR_KEY" => {
+        "ERR_IO" | "ERR_STORE_VERSION" | "ERR_EMBEDDER" | IN_DOUBT => {
             StatusCode::INTERNAL_SERVER_ERROR
         }
         _ => StatusCode::UNPROCESSABLE_ENTITY,
     }
 }
 
+/// An error as others than the machine's own may be told it: what reaching the store came to names places and processes.
+pub(super) fn told_to_others(error: Error) -> Error {
+    let log = |error: &Error| {
+        if let Some(refusal) = error.refusal() {
+            tracing::error!(target: "grainstore::http", code = %refusal.code, "{}", refusal.message);
+        }
+    };
+    if error.is_of_reach() {
+        log(&error);
+        return Error::of_code(
+            "ERR_BUSY",
+            "the store cannot be reached at present",
+            "ask again later",
+        );
+    }
+    match error.refusal() {
+        Some(refusal) if refusal.code == IN_DOUBT => {
+            let hint = refusal.hint.clone();
+            log(&error);
+            let message = "the process that had the store open ended: this was done, or was not";
+            Error::of_code(IN_DOUBT, message, hint)
+        }
+        _ => error,
+    }
+}
+
+/// The code of what was done or was not.
+const IN_DOUBT: &str = "ERR_IN_DOUBT";
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
+        let error = told_to_others(error);
         let Some(refusal) = error.refusal() else {
             return Self::new(StatusCode::INTERNAL_SERVER_ERROR, "ERR_IO", SERVER_FAILED, "");
         };
         let status = status_of(&refusal.code, error.exit_code());
-        let is_own = status == StatusCode::INTERNAL_SERVER_ERROR && refusal.code != "ERR_IN_DOUBT";
+        let is_own = status == StatusCode::INTERNAL_SERVER_ERROR && refusal.code != IN_DOUBT;
         if is_own {
             tracing::error!(target: "grainstore::http", code = %refusal.code, "{}", refusal.message);
         }

@@ -79,6 +79,11 @@ impl Names {
         Ok(Self { public, hosts: names, has_tls })
     }
 
+    /// Whether a proxy is in front: all connections come from it then.
+    pub(super) fn has_proxy(&self) -> bool {
+        self.public.is_some()
+    }
+
     /// The scheme that browsers see.
     pub(super) fn is_encrypted(&self) -> bool {
         self.public.as_ref().map_or(self.has_tls, |(scheme, _)| scheme == "https")

@@ -15,6 +15,8 @@ use super::failure::{Failure, Result};
 pub(super) const MAX_RUNNING: usize = 64;
 /// Requests that wait for their turn; beyond, they are refused.
 pub(super) const MAX_WAITING: usize = 1_024;
+/// Requests of one token that run at once, so that it leaves places for others.
+pub(super) const MAX_RUNNING_OF_TOKEN: usize = 16;
 /// Requests of one token that run or wait at once.
 pub(super) const MAX_OF_TOKEN: usize = 256;
 /// Long requests, such as verify and compact, that run at once.
@@ -66,11 +68,10 @@ pub(super) struct Gate {
     waiting: AtomicUsize,
 }
 
-/// A place, until it is dropped.
+/// A place, until it is dropped. It goes with the work, which may outlive the request.
 #[derive(Debug)]
 pub(super) struct Turn {
-    _running: Option<OwnedSemaphorePermit>,
-    _long: Option<OwnedSemaphorePermit>,
+    _places: Vec<OwnedSemaphorePermit>,
 }
 
 /// Counts one that waits.
@@ -93,29 +94,29 @@ impl Default for Gate {
 }
 
 impl Gate {
-    /// Waits for a place.
+    /// Waits for a place: of those of a token first, then of those of all.
     ///
     /// # Errors
     /// 503 where too many wait.
-    pub(super) async fn enter(&self, is_long: bool) -> Result<Turn> {
+    pub(super) async fn enter(&self, own: &Arc<Semaphore>, is_long: bool) -> Result<Turn> {
         let busy = |what: &str| Failure::too_many(StatusCode::SERVICE_UNAVAILABLE, what, 1);
         if is_long {
             // Those that take long have places of their own, so that they keep nobody waiting.
             let long = Arc::clone(&self.long).try_acquire_owned();
             let long = long.map_err(|_| busy("others of its kind are running"))?;
-            return Ok(Turn { _running: None, _long: Some(long) });
-        }
-        if let Ok(running) = Arc::clone(&self.running).try_acquire_owned() {
-            return Ok(Turn { _running: Some(running), _long: None });
+            return Ok(Turn { _places: vec![long] });
         }
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
         let _waits = Waits(&self.waiting);
         if before >= MAX_WAITING {
             return Err(busy("too many requests wait"));
         }
-        let running = Arc::clone(&self.running).acquire_owned().await;
-        let running = running.map_err(|_| busy("the server is stopping"))?;
-        Ok(Turn { _running: Some(running), _long: None })
+        let mut places = Vec::with_capacity(2);
+        for of in [own, &self.running] {
+            let place = Arc::clone(of).acquire_owned().await;
+            places.push(place.map_err(|_| busy("the server is stopping"))?);
+        }
+        Ok(Turn { _places: places })
     }
 
     /// Requests that run.
@@ -236,12 +237,13 @@ mod tests {
     #[tokio::test]
     async fn long_requests_keep_nobody_waiting() {
         let gate = Gate::default();
-        let turns = [gate.enter(true).await.unwrap(), gate.enter(true).await.unwrap()];
-        let refused = gate.enter(true).await.unwrap_err();
+        let own = Arc::new(Semaphore::new(1));
+        let turns = [gate.enter(&own, true).await.unwrap(), gate.enter(&own, true).await.unwrap()];
+        let refused = gate.enter(&own, true).await.unwrap_err();
         assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
-        let _short = gate.enter(false).await.unwrap();
+        let _short = gate.enter(&own, false).await.unwrap();
         assert_eq!(gate.running(), 3);
         drop(turns);
-        gate.enter(true).await.unwrap();
+        gate.enter(&own, true).await.unwrap();
     }
 }

@@ -1,11 +1,13 @@
 //! Connections: accepted, encrypted if asked for, and ended where the other side does not go on.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::io::BufReader;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -17,6 +19,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use prometheus_client::metrics::gauge::Gauge;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, crypto};
@@ -30,6 +33,8 @@ use super::state::{Server, stopped};
 
 /// Connections at once; others wait to be accepted.
 pub(super) const MAX_CONNECTIONS: usize = 1_024;
+/// Connections of one address of the network at once, where no proxy is in front; others are ended.
+pub(super) const MAX_CONNECTIONS_OF_ADDRESS: usize = 512;
 /// How long the head of a request may take, and how long a connection may idle.
 pub(super) const HEAD_TIME: Duration = Duration::from_secs(30);
 /// How long a client may take nothing of its answer (CAL 11.6).
@@ -87,9 +92,59 @@ impl TlsFiles {
     }
 }
 
-/// Where a request comes from.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Peer(pub(super) SocketAddr);
+/// Where a request comes from, and the place of its connection.
+#[derive(Debug, Clone)]
+pub(super) struct Peer {
+    pub(super) address: SocketAddr,
+    pub(super) place: Arc<Place>,
+}
+
+/// The place of a connection, which also counts for its address, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    _of_all: OwnedSemaphorePermit,
+    address: IpAddr,
+    by_address: ByAddress,
+    gauge: Gauge,
+}
+
+/// Connections by the address they come from.
+type ByAddress = Arc<Mutex<HashMap<IpAddr, usize>>>;
+
+impl Place {
+    /// A place for a connection; `None` where its address has too many. Behind a proxy all come from one.
+    fn of(
+        address: IpAddr,
+        of_all: OwnedSemaphorePermit,
+        by_address: &ByAddress,
+        server: &Server,
+    ) -> Option<Self> {
+        let has_proxy = server.setting.names.has_proxy();
+        let most = if has_proxy { MAX_CONNECTIONS } else { MAX_CONNECTIONS_OF_ADDRESS };
+        let mut all = by_address.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = all.entry(address).or_default();
+        if *count >= most {
+            return None;
+        }
+        *count += 1;
+        let (by_address, gauge) = (Arc::clone(by_address), server.metrics.connections.clone());
+        gauge.inc();
+        Some(Self { _of_all: of_all, address, by_address, gauge })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.gauge.dec();
+        let mut all = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Entry::Occupied(mut count) = all.entry(self.address) {
+            *count.get_mut() = count.get().saturating_sub(1);
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+}
 
 /// Accepts connections and serves them until the server stops; then waits for the requests under way.
 pub(super) async fn serve(
@@ -99,6 +154,7 @@ pub(super) async fn serve(
     app: Router,
 ) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let by_address = ByAddress::default();
     let mut stopping = server.stopping.subscribe();
     loop {
         let accepted = tokio::select! {
@@ -109,22 +165,21 @@ pub(super) async fn serve(
             tokio::time::sleep(ACCEPT_AGAIN).await;
             continue;
         };
+        let Some(place) = Place::of(from.ip(), place, &by_address, &server) else { continue };
         let _ = stream.set_nodelay(true);
-        let (server, app, tls) = (Arc::clone(&server), app.clone(), tls.clone());
+        let peer = Peer { address: from, place: Arc::new(place) };
+        let (app, tls) = (app.clone(), tls.clone());
         let stopping = server.stopping.subscribe();
         tokio::spawn(async move {
-            server.metrics.connections.inc();
             match tls {
-                None => connection(stream, from, app, stopping).await,
+                None => connection(stream, peer, app, stopping).await,
                 Some(tls) => {
                     let shaken = tokio::time::timeout(HANDSHAKE_TIME, tls.accept(stream)).await;
                     if let Ok(Ok(stream)) = shaken {
-                        connection(stream, from, app, stopping).await;
+                        connection(stream, peer, app, stopping).await;
                     }
                 }
             }
-            server.metrics.connections.dec();
-            drop(place);
         });
     }
     drop(listener);
@@ -146,7 +201,7 @@ async fn accept(
 /// Serves the requests of a connection.
 async fn connection(
     stream: impl AsyncRead + AsyncWrite + Send + 'static,
-    from: SocketAddr,
+    peer: Peer,
     app: Router,
     mut stopping: watch::Receiver<bool>,
 ) {
@@ -154,7 +209,7 @@ async fn connection(
     stream.set_write_timeout(Some(STALL_TIME));
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
-        request.extensions_mut().insert(Peer(from));
+        request.extensions_mut().insert(peer.clone());
         let app = app.clone();
         async move { Ok::<_, std::convert::Infallible>(answer(app, request).await) }
     });

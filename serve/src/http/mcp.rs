@@ -14,10 +14,12 @@ use rmcp::transport::streamable_http_server::tower::StreamableHttpServerConfig;
 use serde_json::Value;
 
 use super::access::{Access, Caller};
+use super::call::timed_out;
+use super::failure::told_to_others;
 use super::routes::{ROUTES, Reach};
 use super::state::Server;
 use crate::mcp::{McpOptions, McpServer, Shared};
-use crate::memory::Operations;
+use crate::memory::{HeldByWork, Operations};
 
 type Service = StreamableHttpService<McpServer, LocalSessionManager>;
 
@@ -35,10 +37,8 @@ impl Services {
             return service.clone();
         }
         let (client, writes) = (access.client.clone(), access.grant.writes);
-        let mut options = McpOptions::over(move || {
-            let client = client.clone();
-            Ok(if writes { Box::new(client) } else { Box::new(Reading(client)) })
-        });
+        let mut options =
+            McpOptions::over(move || Ok(Box::new(OfToken { client: client.clone(), writes })));
         options.profile = server.setting.profile;
         options.allow_erase = server.setting.allow_erase;
         options.namespace.clone_from(&access.grant.namespace);
@@ -57,19 +57,22 @@ impl Services {
     }
 }
 
-/// The store of a token that reads: it calls what is a route of such tokens, and nothing else.
-struct Reading(Client);
+/// The store of a token. One that reads calls what is a route of such tokens, and nothing else.
+struct OfToken {
+    client: Client,
+    writes: bool,
+}
 
-impl Operations for Reading {
+impl Operations for OfToken {
     fn call(&self, method: &str, params: &Value, cancel: &CancelHandle) -> Result<Value> {
         let mut routes = ROUTES.iter().filter(|route| route.method == method);
-        let reads = routes.any(|route| route.reach == Reach::Read);
-        let tier = params.get("tier").and_then(Value::as_u64);
-        if !reads || tier.is_some_and(|tier| tier != 0) {
+        let reads = routes.any(|route| route.reach == Reach::Read) && method != "cal_switch";
+        let tier = params.get("tier").filter(|tier| !tier.is_null());
+        if !self.writes && (!reads || tier.is_some_and(|tier| tier.as_u64() != Some(0))) {
             let message = "this token reads, and does not write";
             return Err(Error::of_code("ERR_ACCESS", message, "ask for a token of tier 1"));
         }
-        Operations::call(&self.0, method, params, cancel)
+        Operations::call(&self.client, method, params, cancel).map_err(told_to_others)
     }
 
     /// The store is the server's.
@@ -78,12 +81,17 @@ impl Operations for Reading {
     }
 }
 
-/// Answers a request of the protocol.
+/// Answers a request of the protocol, once it is its turn. The turn goes with the request to its work, which may outlive
+/// it.
 pub(super) async fn respond(
     server: &Server,
     caller: &Caller,
-    request: Request<Body>,
-) -> Response<Body> {
+    mut request: Request<Body>,
+) -> super::failure::Result<Response<Body>> {
+    let turn = server.gate.enter(&caller.access.running, false).await?;
+    let held = HeldByWork(Arc::new((turn, caller.place.clone())));
+    request.extensions_mut().insert(held);
     let service = server.services.of(server, &caller.access);
-    service.handle(request).await.map(Body::new)
+    let answered = tokio::time::timeout(server.setting.timeout, service.handle(request)).await;
+    answered.map(|answer| answer.map(Body::new)).map_err(|_| timed_out())
 }

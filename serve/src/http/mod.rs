@@ -166,7 +166,8 @@ pub fn serve_http(
             let server = Arc::clone(&server);
             spawn_blocking(move || -> Result<(Client, String)> {
                 let client = open()?;
-                let accesses = Accesses::new(tokens, client.clone(), console, rate)?;
+                let accesses =
+                    Accesses::new(tokens, client.clone(), console, rate, address.port())?;
                 let code = accesses.new_code()?;
                 let _ = server.accesses.set(accesses);
                 Ok((client, code))

@@ -1,5 +1,7 @@
 //! The OpenAPI document (3.1), made of the table of routes.
 
+use std::sync::OnceLock;
+
 use serde_json::{Value, json};
 use utoipa::openapi::path::{
     HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItemBuilder,
@@ -398,6 +400,12 @@ pub(super) fn document() -> OpenApi {
         .paths(paths)
         .components(Some(components.build()))
         .build()
+}
+
+/// The document as the server sends it, which is made once.
+pub(super) fn text() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| json().to_string())
 }
 
 /// The document as the server sends it.

@@ -15,7 +15,7 @@ use grainstore::cal::CancelHandle;
 use serde_json::Value;
 use tracing::Instrument as _;
 
-use super::access::Caller;
+use super::access::{Caller, MAX_SOCKETS};
 use super::call::{answer, call, check_reach, json_response, read_large_body};
 use super::failure::{Failure, Result};
 use super::listen::Peer;
@@ -77,17 +77,17 @@ async fn of_caller<F: Future<Output = Result<Response<Body>>>>(
     needs_csrf: bool,
     work: impl FnOnce(Asked, Caller) -> F,
 ) -> Answered {
-    let caller = match asked.caller(needs_csrf) {
+    let mut caller = match asked.caller(needs_csrf) {
         Ok(caller) => caller,
         Err(failure) => return Answered { caller: None, result: Err(failure) },
     };
     let id = Some(Arc::from(caller.access.id.as_str()));
-    let place = Arc::clone(&caller.access.places).try_acquire_owned();
-    let Ok(_place) = place else {
+    let Ok(place) = Arc::clone(&caller.access.places).try_acquire_owned() else {
         let message = "this token asks too much at once";
         let failure = Failure::too_many(StatusCode::TOO_MANY_REQUESTS, message, 1);
         return Answered { caller: id, result: Err(failure) };
     };
+    caller.place = Some(Arc::new(place));
     Answered { caller: id, result: work(asked, caller).await }
 }
 
@@ -103,7 +103,7 @@ const SPECIAL: &[(Verb, &str, Special)] = &[
         Box::pin(async move { open(asked.server.accesses().map(|_| text("ready\n"))) })
     }),
     (Verb::Get, "/v1/openapi.json", |_| {
-        Box::pin(async { open(Ok(json_response(openapi::json().to_string()))) })
+        Box::pin(async { open(Ok(json_response(openapi::text()))) })
     }),
     (Verb::Get, "/metrics", |asked| {
         Box::pin(of_caller(asked, true, |asked, caller| async move {
@@ -132,6 +132,7 @@ const SPECIAL: &[(Verb, &str, Special)] = &[
     }),
     (Verb::Get, "/v1/changes", |asked| {
         Box::pin(of_caller(asked, true, |asked, caller| async move {
+            check_get(&asked.parts)?;
             let after = match streams::last_event_id(&asked.parts.headers)? {
                 Some(after) => Some(after),
                 None => after_of(asked.parts.uri.query())?,
@@ -141,8 +142,8 @@ const SPECIAL: &[(Verb, &str, Special)] = &[
     }),
     (Verb::Get, "/v1/cal/streams/{id}", |asked| {
         Box::pin(of_caller(asked, true, |asked, caller| async move {
-            streams::resume(&asked.server.streams, &caller, asked.path("id"), &asked.parts.headers)
-                .await
+            check_get(&asked.parts)?;
+            streams::resume(&asked.server, &caller, asked.path("id"), &asked.parts.headers).await
         }))
     }),
     (Verb::Delete, "/v1/cal/streams/{id}", |asked| {
@@ -173,7 +174,7 @@ const SPECIAL: &[(Verb, &str, Special)] = &[
 
 async fn answer_mcp(asked: Asked, caller: Caller) -> Result<Response<Body>> {
     let request = Request::from_parts(asked.parts, asked.body);
-    Ok(mcp::respond(&asked.server, &caller, request).await)
+    mcp::respond(&asked.server, &caller, request).await
 }
 
 fn text(body: impl Into<Body>) -> Response<Body> {
@@ -188,8 +189,16 @@ fn check_operator(caller: &Caller) -> Result<()> {
         true => Ok(()),
         false => {
             let message = "figures of the server are for the operator";
-            Err(Failure::forbidden(message, "ask for a token with --operator"))
+            Err(Failure::forbidden(message, "ask for a token with --as-operator"))
         }
+    }
+}
+
+/// Refuses HEAD, which asks for a stream and takes nothing of it.
+fn check_get(parts: &Parts) -> Result<()> {
+    match parts.method == Method::GET {
+        true => Ok(()),
+        false => Err(Failure::not_allowed("GET".to_owned())),
     }
 }
 
@@ -210,7 +219,9 @@ const BUILT_HERE: &[&str] = &["11.3", "11.6"];
 async fn hello(caller: &Caller) -> Result<Response<Body>> {
     let params = serde_json::value::RawValue::from_string("{}".to_owned());
     let params = params.map_err(grainstore_rpc::Error::from)?;
-    let answer = call(&caller.access.client, "hello", params, CancelHandle::new()).await?;
+    let answer =
+        call(&caller.access.client, "hello", params, CancelHandle::new(), caller.place.clone())
+            .await?;
     let mut hello: Value =
         serde_json::from_str(answer.get()).map_err(grainstore_rpc::Error::from)?;
     if let Value::Object(hello) = &mut hello {
@@ -228,30 +239,35 @@ async fn hello(caller: &Caller) -> Result<Response<Body>> {
     Ok(json_response(hello.to_string()))
 }
 
-/// Turns a connection into a WebSocket.
-async fn upgrade(mut asked: Asked, caller: Caller) -> Result<Response<Body>> {
+/// Turns a connection into a WebSocket, which keeps the place of its connection.
+async fn upgrade(mut asked: Asked, mut caller: Caller) -> Result<Response<Body>> {
     if caller.is_console && !asked.parts.headers.contains_key(header::ORIGIN) {
         return Err(Failure::forbidden("a page has an origin", "use a token"));
     }
     let Some(route) = ROUTES.iter().find(|route| route.path == CAL_PATH) else {
         return Err(Failure::no_route());
     };
-    let upgrade =
-        WebSocketUpgrade::from_request_parts(&mut asked.parts, &()).await.map_err(|_| {
-            let status = StatusCode::UPGRADE_REQUIRED;
-            Failure::new(
-                status,
-                "ERR_SCHEMA",
-                "this path is a WebSocket",
-                "connect with a WebSocket client",
-            )
-        })?;
+    let place = Arc::clone(&caller.access.sockets).try_acquire_owned().map_err(|_| {
+        let message = format!("a client has at most {MAX_SOCKETS} WebSockets at once");
+        Failure::too_many(StatusCode::TOO_MANY_REQUESTS, message, 10)
+    })?;
+    let connection = asked.parts.extensions.get::<Peer>().map(|peer| peer.place.clone());
+    let upgrade = WebSocketUpgrade::from_request_parts(&mut asked.parts, &()).await;
+    let upgrade = upgrade.map_err(|_| {
+        let (status, hint) = (StatusCode::UPGRADE_REQUIRED, "connect with a WebSocket client");
+        Failure::new(status, "ERR_SCHEMA", "this path is a WebSocket", hint)
+    })?;
     let upgrade = upgrade
         .max_message_size(socket::MAX_MESSAGE_BYTES)
         .max_frame_size(socket::MAX_MESSAGE_BYTES)
         .max_write_buffer_size(socket::MAX_MESSAGE_BYTES);
     let server = asked.server;
-    Ok(upgrade.on_upgrade(move |socket| socket::serve(server, caller, route, socket)))
+    // Its streams have places of their own.
+    caller.place = None;
+    Ok(upgrade.on_upgrade(move |socket| async move {
+        socket::serve(server, caller, route, socket).await;
+        drop((place, connection));
+    }))
 }
 
 /// Answers a route of the table: as a stream where it is asked for as one.
@@ -265,7 +281,7 @@ async fn of_route(route: &'static Route, asked: Asked, caller: Caller) -> Result
     let params = collect(route, &path, parts.uri.query(), &parts.headers, &body)?;
     check_reach(route, &caller, &params)?;
     let stream = server.streams.start(&caller.access, object(&params)?, &server.metrics.streams)?;
-    streams::respond(stream, form, None).await
+    streams::respond(&server, &caller.access, stream, form, None).await
 }
 
 /// The name of a verb; one word for those that nobody has.
@@ -305,7 +321,7 @@ fn span(memory: Memory, route: &'static str) -> tracing::Span {
 
 /// Takes a request apart.
 async fn asked(server: &Arc<Server>, request: Request) -> Result<Asked> {
-    let from = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
+    let from = request.extensions().get::<Peer>().map(|peer| peer.address.ip());
     let (mut parts, body) = request.into_parts();
     let path = RawPathParams::from_request_parts(&mut parts, &()).await;
     let path = path.map_err(|_| Failure::malformed("the path is no UTF-8"))?;

@@ -17,12 +17,12 @@ use super::failure::{Failure, Result};
 use super::params::{Params, object};
 use super::routes::{Param, Place, Route};
 use super::state::{Server, stopped};
-use super::streams::{Next, Stream};
+use super::streams::{Next, STALL_TIME, Stream};
 
 /// Most bytes of a message of a client.
 pub(super) const MAX_MESSAGE_BYTES: usize = 1 << 20;
 /// Time between two signs of life.
-const PING_EVERY: Duration = Duration::from_secs(20);
+const PING_EVERY: Duration = Duration::from_secs(10);
 /// Time without a sign of life, after which a connection ends.
 const SILENCE: Duration = Duration::from_secs(60);
 /// Messages that wait to be sent.
@@ -79,6 +79,8 @@ pub(super) async fn serve(
             message = socket.recv() => {
                 heard = tokio::time::Instant::now();
                 let answer = match message {
+                    // A message is a request of its own: the token must hold still.
+                    Some(Ok(Message::Text(_))) if !holds(&server, &caller) => break,
                     Some(Ok(Message::Text(text))) => {
                         take(&server, &caller, route, &text, &mut running, &tell)
                     }
@@ -94,7 +96,7 @@ pub(super) async fn serve(
             }
             next = told.recv() => match next {
                 Some(Told::Message(message)) => {
-                    if send(&mut socket, &message).await.is_err() {
+                    if !holds(&server, &caller) || send(&mut socket, &message).await.is_err() {
                         break;
                     }
                 }
@@ -102,8 +104,7 @@ pub(super) async fn serve(
                 None => break,
             },
             _ = ping.tick() => {
-                let holds = server.accesses().is_ok_and(|accesses| accesses.holds(&caller.access));
-                let lives = heard.elapsed() < SILENCE && holds;
+                let lives = heard.elapsed() < SILENCE && holds(&server, &caller);
                 if !lives || socket.send(Message::Ping(Bytes::new())).await.is_err() {
                     break;
                 }
@@ -114,6 +115,11 @@ pub(super) async fn serve(
     // A connection that is gone is not taken up again: its streams end with it.
     running.values().for_each(|one| one.stream.cancel());
     let _ = tokio::time::timeout(Duration::from_secs(1), socket.send(Message::Close(None))).await;
+}
+
+/// Whether a token holds still.
+fn holds(server: &Server, caller: &Caller) -> bool {
+    server.accesses().is_ok_and(|accesses| accesses.holds(&caller.access))
 }
 
 async fn send(socket: &mut WebSocket, message: &Value) -> std::result::Result<(), axum::Error> {
@@ -219,6 +225,11 @@ async fn forward(
                         tokio::select! {
                             resumed = paused.wait_for(|paused| !paused) => drop(resumed.ok()?),
                             () = stream.cancelled() => {}
+                            // As long as one may take nothing of it.
+                            () = tokio::time::sleep(STALL_TIME) => {
+                                stream.cancel();
+                                return Some(());
+                            }
                         }
                     }
                     let mut message: Map<String, Value> = serde_json::from_str(&event.json).ok()?;

@@ -22,6 +22,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::access::{Access, Caller, new_name};
 use super::failure::{Failure, Result};
+use super::state::Server;
 
 /// Bytes of events that are not taken, after which the statement waits.
 pub(super) const MAX_UNTAKEN_BYTES: usize = 64 << 10;
@@ -31,8 +32,10 @@ pub(super) const STALL_TIME: Duration = Duration::from_secs(30);
 pub(super) const RECONNECTION_TIME: Duration = Duration::from_secs(10);
 /// Bytes of events of a stream that are kept for a client that comes back.
 pub(super) const MAX_KEPT_BYTES: usize = 1 << 20;
-/// Streams that run or can be taken up again, of all clients.
+/// Streams that run at once, of all clients.
 pub(super) const MAX_STREAMS: usize = 256;
+/// Streams of a client that have ended and can be taken up again.
+pub(super) const MAX_ENDED: usize = 8;
 /// Time between two signs of life.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -250,6 +253,9 @@ impl Stream {
 
     fn end(&self, how: std::result::Result<(), Option<Failure>>) {
         let mut state = self.state();
+        if state.ended.is_some() {
+            return;
+        }
         state.ended = Some(how);
         state.ended_at = Some(Instant::now());
         if state.events.is_empty() || state.alone_since.is_some() {
@@ -374,14 +380,29 @@ impl Streams {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets streams that nobody can take up any more.
-    fn sweep(&self) {
-        self.all().retain(|_, stream| {
+    /// Forgets streams that nobody can take up any more; returns how many of the others run.
+    fn sweep(&self) -> usize {
+        let mut all = self.all();
+        all.retain(|_, stream| {
             let state = stream.state();
             let ended = state.ended_at.is_none_or(|at| at.elapsed() < RECONNECTION_TIME);
             let alone = state.alone_since.is_none_or(|since| since.elapsed() < RECONNECTION_TIME);
             ended && (alone || state.ended.is_none())
         });
+        all.values().filter(|stream| stream.state().ended.is_none()).count()
+    }
+
+    /// Forgets the oldest streams of a client that have ended, beyond so many.
+    fn forget_ended(&self, owner: &str) {
+        let mut all = self.all();
+        let ended_at = |stream: &Stream| stream.state().ended_at.filter(|_| stream.owner == owner);
+        let mut ended: Vec<_> =
+            all.iter().filter_map(|(id, stream)| Some((ended_at(stream)?, id.clone()))).collect();
+        ended.sort_unstable();
+        let beyond = ended.len().saturating_sub(MAX_ENDED);
+        for (_, id) in ended.into_iter().take(beyond) {
+            all.remove(&id);
+        }
     }
 
     /// Starts a statement.
@@ -399,7 +420,8 @@ impl Streams {
                 format!("a client has at most {} streams at once", super::access::MAX_STREAMS);
             Failure::too_many(StatusCode::TOO_MANY_REQUESTS, message, 1)
         })?;
-        self.sweep();
+        let running = self.sweep();
+        self.forget_ended(&access.id);
         let stream = Arc::new(Stream {
             id: new_name()?,
             owner: access.id.clone(),
@@ -410,19 +432,16 @@ impl Streams {
         });
         {
             let mut all = self.all();
-            if all.len() >= MAX_STREAMS {
+            if running >= MAX_STREAMS {
                 let message = "the server has too many streams";
                 return Err(Failure::too_many(StatusCode::SERVICE_UNAVAILABLE, message, 1));
             }
             all.insert(stream.id.clone(), Arc::clone(&stream));
         }
-        let (running, client) = (Arc::clone(&stream), access.client.clone());
-        let gauge = gauge.clone();
-        gauge.inc();
+        let (running, client) = (Running::new(&stream, gauge), access.client.clone());
         drop(spawn_blocking(move || {
-            let how = run(&client, &params, &running);
-            running.end(how);
-            gauge.dec();
+            let how = run(&client, &params, &running.stream);
+            running.stream.end(how);
         }));
         Ok(stream)
     }
@@ -449,6 +468,26 @@ impl Streams {
     }
 }
 
+/// A statement that runs: its stream ends with it, also where it panics.
+struct Running {
+    stream: Arc<Stream>,
+    gauge: Gauge,
+}
+
+impl Running {
+    fn new(stream: &Arc<Stream>, gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self { stream: Arc::clone(stream), gauge: gauge.clone() }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.gauge.dec();
+        self.stream.end(Err(None));
+    }
+}
+
 /// Runs the statement of a stream.
 fn run(
     client: &Client,
@@ -468,6 +507,8 @@ fn run(
 /// # Errors
 /// The refusal of a statement that did not begin; `CAL-E081` for events that are not kept.
 pub(super) async fn respond(
+    server: &Arc<Server>,
+    access: &Arc<Access>,
     stream: Arc<Stream>,
     form: Form,
     after: Option<u64>,
@@ -478,12 +519,17 @@ pub(super) async fn respond(
     // One event waits for the connection; what waits beyond it is counted as not taken.
     let (frames, received) =
         mpsc::channel::<std::result::Result<Bytes, std::convert::Infallible>>(1);
+    let (server, access) = (Arc::clone(server), Arc::clone(access));
     tokio::spawn(async move {
         loop {
             let next = tokio::select! {
                 next = reads.stream.peek(reads.reader) => next,
                 () = frames.closed() => return,
             };
+            if !server.accesses().is_ok_and(|accesses| accesses.holds(&access)) {
+                reads.stream.cancel();
+                return;
+            }
             let (frame, is_event) = match next {
                 Next::Event(number, event) => (form.frame(number, &event), true),
                 Next::Nothing if form == Form::Sse => (Bytes::from_static(b": \n\n"), false),
@@ -524,14 +570,14 @@ impl Drop for Reads {
 
 /// Takes a stream up again, behind the event that `Last-Event-ID` names.
 pub(super) async fn resume(
-    streams: &Streams,
+    server: &Arc<Server>,
     caller: &Caller,
     id: &str,
     headers: &HeaderMap,
 ) -> Result<Response<Body>> {
-    let stream = streams.find(&caller.access, id)?;
+    let stream = server.streams.find(&caller.access, id)?;
     let form = Form::of(headers).unwrap_or(Form::Sse);
-    respond(stream, form, last_event_id(headers)?).await
+    respond(server, &caller.access, stream, form, last_event_id(headers)?).await
 }
 
 /// The number in `Last-Event-ID`.

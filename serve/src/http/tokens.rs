@@ -276,9 +276,16 @@ impl Kept {
     }
 }
 
-/// What tells that a file has changed.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Stamp(Option<(SystemTime, u64, u64)>);
+/// What tells that a file has changed: its directory, time, length and number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stamp {
+    directory: Directory,
+    file: Option<(SystemTime, u64, (u64, u64))>,
+}
+
+/// Device and number of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Directory(Option<(u64, u64)>);
 
 impl Tokens {
     /// The tokens of the store in a directory.
@@ -361,13 +368,28 @@ impl Tokens {
         self.directory.join(FILE)
     }
 
-    /// What tells whether the file has changed since.
+    /// What tells whether the file has changed since, or is in another directory.
     pub(super) fn stamp(&self) -> Stamp {
-        Stamp(
-            fs::symlink_metadata(self.path())
-                .ok()
-                .and_then(|file| Some((file.modified().ok()?, file.len(), number(&file)))),
-        )
+        let file = fs::symlink_metadata(self.path()).ok();
+        let file = file.and_then(|file| Some((file.modified().ok()?, file.len(), number(&file))));
+        Stamp { directory: self.directory(), file }
+    }
+
+    /// What tells the directory from one that takes its place.
+    pub(super) fn directory(&self) -> Directory {
+        Directory(fs::metadata(&self.directory).ok().map(|found| number(&found)))
+    }
+
+    /// Refuses another directory than that.
+    ///
+    /// # Errors
+    /// `ERR_CONFLICT`.
+    pub(super) fn check_directory(&self, known: &Directory) -> Result<()> {
+        if self.directory() == *known {
+            return Ok(());
+        }
+        let message = format!("{} is another directory by now", self.directory.display());
+        Err(Error::new(Code::Conflict, message, "start the server again"))
     }
 
     /// Reads the file, with what it was like.
@@ -375,6 +397,14 @@ impl Tokens {
         // Taken first: what changes meanwhile is read again.
         let stamp = self.stamp();
         let path = self.path();
+        if fs::symlink_metadata(&path).is_ok_and(|file| !file.is_file()) {
+            let message = format!("{} is no file", path.display());
+            return Err(Error::new(
+                Code::Corrupt,
+                message,
+                "a link would hide that it changes: put the file itself there",
+            ));
+        }
         let mut file = match File::open(&path) {
             Ok(file) => file.take(MAX_FILE_BYTES),
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -456,7 +486,7 @@ fn check(label: &str, grant: &Grant, expires_at: Option<i64>, now: i64) -> Resul
     if grant.operator && (grant.namespace.is_some() || grant.user_id.is_some()) {
         let message =
             "the operator's rights are over the whole store, not over a namespace or a user";
-        return schema(message, "leave out --operator, or --namespace and --user");
+        return schema(message, "leave out --as-operator, or --namespace and --user");
     }
     if expires_at.is_some_and(|end| end <= now) {
         return schema("that end has passed", "give a time to come");
@@ -507,14 +537,14 @@ fn private() -> OpenOptions {
 }
 
 #[cfg(unix)]
-fn number(file: &fs::Metadata) -> u64 {
+fn number(file: &fs::Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt as _;
-    file.ino()
+    (file.dev(), file.ino())
 }
 
 #[cfg(not(unix))]
-fn number(_: &fs::Metadata) -> u64 {
-    0
+fn number(_: &fs::Metadata) -> (u64, u64) {
+    (0, 0)
 }
 
 fn failed(what: &str, path: &Path, error: &std::io::Error) -> Error {

@@ -224,7 +224,14 @@ impl ServerHandler for Server {
 
 /// A new ticket for the work of a request, which holds the place of that.
 fn ticket(context: &RequestContext<RoleServer>) -> Ticket {
-    Ticket::holding(context.extensions.get::<Place>().map(Place::held))
+    let place = context.extensions.get::<Place>().map(Place::held);
+    #[cfg(feature = "http")]
+    let place = place.or_else(|| {
+        let request = context.extensions.get::<axum::http::request::Parts>()?;
+        let held = request.extensions.get::<crate::memory::HeldByWork>()?;
+        Some(Arc::clone(&held.0))
+    });
+    Ticket::holding(place)
 }
 
 /// Cancels the work of a call once nobody waits for it.

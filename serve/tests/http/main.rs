@@ -2,6 +2,8 @@
 #![cfg(feature = "http")]
 
 #[cfg(test)]
+mod attacks;
+#[cfg(test)]
 mod bounds;
 #[cfg(test)]
 mod browsers;
@@ -13,6 +15,8 @@ mod kit;
 mod mcp;
 #[cfg(test)]
 mod routes;
+#[cfg(test)]
+mod socket;
 #[cfg(test)]
 mod streams;
 #[cfg(test)]

@@ -1,17 +1,15 @@
 //! Streams of CAL over HTTP: events, reconnection, caps and cancellation; and the WebSocket.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
-
 use serde_json::{Value, json};
 
 use crate::kit::{Lines, Served};
+use crate::socket::Socket;
 
-const STATEMENT: &str =
+pub(crate) const STATEMENT: &str =
     "ASSEMBLE FROM (RECALL beliefs) BUDGET 2000 tokens STREAM { all, chunk_size = 20 }";
 
 /// A server with as many beliefs.
-fn with_beliefs(count: usize) -> (Served, String) {
+pub(crate) fn with_beliefs(count: usize) -> (Served, String) {
     let served = Served::new();
     let token = served.operator();
     for number in 0..count {
@@ -20,7 +18,7 @@ fn with_beliefs(count: usize) -> (Served, String) {
     (served, token)
 }
 
-fn start(served: &Served, token: &str, accept: &str) -> Lines {
+pub(crate) fn start(served: &Served, token: &str, accept: &str) -> Lines {
     let (bearer, length) = (format!("Bearer {token}"), STATEMENT.len().to_string());
     let headers = [
         ("Authorization", &*bearer),
@@ -117,75 +115,6 @@ fn a_statement_that_is_refused_before_it_begins_is_a_refusal() {
     // None of them holds a place.
     for _ in 0..5 {
         assert!(start(&served, &token, "text/event-stream").event().is_some());
-    }
-}
-
-/// A client of the WebSocket.
-struct Socket(TcpStream);
-
-impl Socket {
-    fn open(served: &Served, headers: &[(&str, &str)]) -> Result<Self, u16> {
-        let mut stream = served.connect();
-        let mut head = format!(
-            "GET /v1/cal/socket HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
-            served.address
-        );
-        for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        stream.write_all((head + "\r\n").as_bytes()).unwrap();
-        let mut answer = Vec::new();
-        while !answer.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            stream.read_exact(&mut byte).unwrap();
-            answer.push(byte[0]);
-        }
-        let status = String::from_utf8_lossy(&answer).split(' ').nth(1).unwrap().parse().unwrap();
-        if status == 101 { Ok(Self(stream)) } else { Err(status) }
-    }
-
-    fn say(&mut self, message: &Value) {
-        let text = message.to_string();
-        let mut frame = vec![0x81];
-        match u16::try_from(text.len()).unwrap() {
-            short @ 0..126 => frame.push(0x80 | u8::try_from(short).unwrap()),
-            long => {
-                frame.push(0x80 | 126);
-                frame.extend(long.to_be_bytes());
-            }
-        }
-        frame.extend([0; 4]);
-        frame.extend(text.as_bytes());
-        self.0.write_all(&frame).unwrap();
-    }
-
-    /// The next message; `None` at the end.
-    fn hear(&mut self) -> Option<Value> {
-        loop {
-            let mut head = [0; 2];
-            self.0.read_exact(&mut head).ok()?;
-            let length = match head[1] {
-                126 => {
-                    let mut length = [0; 2];
-                    self.0.read_exact(&mut length).ok()?;
-                    u64::from(u16::from_be_bytes(length))
-                }
-                127 => {
-                    let mut length = [0; 8];
-                    self.0.read_exact(&mut length).ok()?;
-                    u64::from_be_bytes(length)
-                }
-                short => u64::from(short),
-            };
-            let mut payload = vec![0; usize::try_from(length).unwrap()];
-            self.0.read_exact(&mut payload).ok()?;
-            match head[0] & 15 {
-                1 => return Some(serde_json::from_slice(&payload).unwrap()),
-                8 => return None,
-                _ => {}
-            }
-        }
     }
 }
 

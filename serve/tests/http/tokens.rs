@@ -33,7 +33,7 @@ fn who_sends_no_token_or_a_wrong_one_is_told_so() {
             ],
             "no bearer",
         ),
-        (vec![("Cookie", "grainstore_console=guess".to_owned())], "nobody is signed in"),
+        (vec![("Cookie", "grainstore_console_1=guess".to_owned())], "not known"),
     ] {
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let answer = served.raw(served.head("GET /v1", &headers));

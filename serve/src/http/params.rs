@@ -45,9 +45,8 @@ pub(super) fn collect(
         }
         add(route, Place::Query, &name, &text, &mut params)?;
     }
-    let missing = route.params.iter().find(|param| {
-        param.is_required && params.get(param.member).is_none_or(|given| given.get() == "null")
-    });
+    let missing =
+        route.params.iter().find(|param| param.is_required && !params.contains_key(param.member));
     match missing {
         Some(param) => {
             Err(Failure::malformed(format!("{} is missing: {}", param.name, param.about)))
@@ -182,12 +181,14 @@ fn of_body(route: &Route, headers: &HeaderMap, body: &[u8]) -> Result<Params> {
             return Err(Failure::new(status, "ERR_SCHEMA", message, "say so in Content-Type"));
         }
     }
-    let params: Params = serde_json::from_slice(body)
+    let mut params: Params = serde_json::from_slice(body)
         .map_err(|error| Failure::malformed(format!("the body is no object in JSON: {error}")))?;
-    match params.keys().find(|name| !takes(name)) {
-        Some(name) => Err(unknown(route, Place::Body, name)),
-        None => Ok(params),
+    if let Some(name) = params.keys().find(|name| !takes(name)) {
+        return Err(unknown(route, Place::Body, name));
     }
+    // A member that is null is one that is left out.
+    params.retain(|_, given| given.get() != "null");
+    Ok(params)
 }
 
 #[cfg(test)]

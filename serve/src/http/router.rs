@@ -159,8 +159,6 @@ const SPECIAL: &[(Verb, &str, Special)] = &[
         Box::pin(of_caller(asked, false, upgrade))
     }),
     (Verb::Post, "/mcp", |asked| Box::pin(of_caller(asked, true, answer_mcp))),
-    (Verb::Get, "/mcp", |asked| Box::pin(of_caller(asked, true, answer_mcp))),
-    (Verb::Delete, "/mcp", |asked| Box::pin(of_caller(asked, true, answer_mcp))),
     (Verb::Post, "/console/session", |asked| {
         Box::pin(async move { open(console::sign_in(&asked.server, asked.from, asked.body).await) })
     }),
@@ -251,7 +249,7 @@ async fn upgrade(mut asked: Asked, mut caller: Caller) -> Result<Response<Body>>
         let message = format!("a client has at most {MAX_SOCKETS} WebSockets at once");
         Failure::too_many(StatusCode::TOO_MANY_REQUESTS, message, 10)
     })?;
-    let connection = asked.parts.extensions.get::<Peer>().map(|peer| peer.place.clone());
+    let connection = asked.parts.extensions.get::<Peer>().map(|peer| Arc::clone(&peer.place));
     let upgrade = WebSocketUpgrade::from_request_parts(&mut asked.parts, &()).await;
     let upgrade = upgrade.map_err(|_| {
         let (status, hint) = (StatusCode::UPGRADE_REQUIRED, "connect with a WebSocket client");
@@ -417,11 +415,16 @@ fn filter(verb: Verb) -> MethodFilter {
 
 /// The verbs that a path takes.
 fn allowed(path: &str) -> String {
-    let matches = |template: &str| {
+    let fits = |template: &str| {
         let (template, path) = (template.split('/'), path.split('/'));
         template.clone().count() == path.clone().count()
             && template.zip(path).all(|(own, given)| own.starts_with('{') || own == given)
     };
+    let templates =
+        ROUTES.iter().map(|route| route.path).chain(SPECIAL.iter().map(|(_, path, _)| *path));
+    // A path that is written out goes before one with a name in it.
+    let is_exact = templates.clone().any(|template| template == path);
+    let matches = |template: &str| if is_exact { template == path } else { fits(template) };
     let table = ROUTES.iter().filter(|route| matches(route.path)).map(|route| route.verb);
     let special = SPECIAL.iter().filter(|(_, path, _)| matches(path)).map(|(verb, ..)| *verb);
     let files = console::FILES.iter().filter(|file| matches(file.path)).map(|_| Verb::Get);

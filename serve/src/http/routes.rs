@@ -557,8 +557,7 @@ pub(super) const ROUTES: &[Route] = &[
             path("user_id", Kind::Text, "the person"),
             query("versions", Kind::Flag, "whether the grains themselves are answered"),
             query("cursor", Kind::Count, "where the next part begins"),
-        ])
-        .answers(&["user_id"]),
+        ]),
     post("/v1/users/{user_id}/erase", "erase_user", PRIVACY)
         .erases()
         .about("Erases all that is of a person, for good.")

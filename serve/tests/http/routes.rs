@@ -156,6 +156,20 @@ fn a_statement_is_sent_as_text_and_as_json_and_writes_in_two_phases() {
 }
 
 #[test]
+fn a_path_names_the_verbs_it_takes_and_null_is_left_out() {
+    let served = Served::new();
+    let token = served.operator();
+    for (path, allow) in [("/v1/grains/batch", "POST"), ("/mcp", "POST"), ("/v1/cal/socket/", "")] {
+        let refused = served.get(&token, path);
+        assert_eq!(refused.header("allow").unwrap_or_default(), allow, "{path}");
+    }
+    let query = json!({ "where": null, "limit": null, "explain": null, "text": null });
+    assert_eq!(served.post(&token, "/v1/query", &query).status, 200);
+    let refused = served.post(&token, "/v1/verify", &json!({ "checkpoint": 1 }));
+    assert_eq!(refused.refusal().0, 400);
+}
+
+#[test]
 fn what_may_follow_is_told_while_somebody_types() {
     let served = Served::new();
     let token = served.operator();

@@ -30,7 +30,7 @@ mod http;
 mod mcp;
 mod memory;
 
-pub use completion::{Candidate, StoredValues, complete_statement};
+pub use completion::{Candidate, StoredValues, ValuesOfGrains, complete_statement};
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub use http::fuzzing;

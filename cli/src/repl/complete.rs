@@ -25,11 +25,13 @@ pub(crate) fn complete(
         return complete_dot(command, before.len());
     }
     let (start, found) = complete_statement(before, bound, held);
-    let candidate = |found: grainstore_serve::Candidate| Candidate {
-        display: found.display,
-        replacement: found.replacement,
-    };
-    (start, found.into_iter().map(candidate).collect())
+    (start, found.into_iter().map(Candidate::from).collect())
+}
+
+impl From<grainstore_serve::Candidate> for Candidate {
+    fn from(found: grainstore_serve::Candidate) -> Self {
+        Self { display: found.display, replacement: found.replacement }
+    }
 }
 
 /// Returns the dot command under the cursor, if the input is a single line and begins with a dot.
@@ -64,41 +66,26 @@ fn with_prefix<'w>(
     typed: &str,
     then: &str,
 ) -> Vec<Candidate> {
-    let fitting = words.into_iter().filter(|word| starts_with(word, typed));
-    let candidate =
-        |word: &str| Candidate { display: word.to_owned(), replacement: format!("{word}{then}") };
-    fitting.map(candidate).collect()
-}
-
-fn starts_with(word: &str, typed: &str) -> bool {
-    word.get(..typed.len()).is_some_and(|head| head.eq_ignore_ascii_case(typed))
+    let fitting = grainstore_serve::Candidate::fitting(words, typed, then);
+    fitting.into_iter().map(Candidate::from).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use grainstore_serve::ValuesOfGrains;
 
     use super::*;
 
-    /// A store without values.
-    struct Nothing;
-
-    impl StoredValues for Nothing {
-        fn subjects(&self) -> BTreeSet<String> {
-            BTreeSet::new()
-        }
-
-        fn relations(&self) -> BTreeSet<String> {
-            BTreeSet::new()
-        }
-    }
-
     fn shown(before: &str) -> Vec<String> {
-        complete(before, &[], &Nothing).1.into_iter().map(|one| one.display).collect()
+        complete(before, &[], &ValuesOfGrains::default())
+            .1
+            .into_iter()
+            .map(|one| one.display)
+            .collect()
     }
 
     fn written(before: &str) -> Vec<String> {
-        let (start, found) = complete(before, &[], &Nothing);
+        let (start, found) = complete(before, &[], &ValuesOfGrains::default());
         let head = before.get(..start).unwrap();
         found.into_iter().map(|one| format!("{head}{}", one.replacement)).collect()
     }

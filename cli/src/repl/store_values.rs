@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use grainstore::PageOptions;
 use grainstore::cal::Query;
-use grainstore_serve::StoredValues;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use grainstore_serve::{StoredValues, ValuesOfGrains};
+use serde_json::json;
 
 use crate::error::Result;
 use crate::reach::Reach;
@@ -24,13 +23,7 @@ const PATIENCE: Duration = Duration::from_millis(250);
 /// The cached values of a store.
 pub(crate) struct Newest {
     reach: Reach,
-    kept: RefCell<Option<Found>>,
-}
-
-#[derive(Debug, Clone, Default)]
-struct Found {
-    subjects: BTreeSet<String>,
-    relations: BTreeSet<String>,
+    kept: RefCell<Option<ValuesOfGrains>>,
 }
 
 impl Newest {
@@ -43,7 +36,7 @@ impl Newest {
         self.kept.replace(None);
     }
 
-    fn cached(&self) -> Found {
+    fn cached(&self) -> ValuesOfGrains {
         self.kept.borrow_mut().get_or_insert_with(|| read_newest(&self.reach)).clone()
     }
 }
@@ -59,42 +52,20 @@ impl StoredValues for Newest {
 }
 
 /// Reads the newest grains. A refusal or a timeout gives no values.
-fn read_newest(reach: &Reach) -> Found {
+fn read_newest(reach: &Reach) -> ValuesOfGrains {
     let Some(session) = reach.session() else { return ask_newest(reach).unwrap_or_default() };
     let page = PageOptions { count_to: 0, timeout: PATIENCE, ..PageOptions::first(MAX_GRAINS) };
-    let Ok(answer) = session.query(&Query::default(), &page) else { return Found::default() };
+    let Ok(answer) = session.query(&Query::default(), &page) else {
+        return ValuesOfGrains::default();
+    };
     let texts = |name: &'static str| {
         let texts = answer.results.iter().filter_map(move |row| row.grain.text(name));
         texts.map(ToString::to_string).collect()
     };
-    Found { subjects: texts("subject"), relations: texts("relation") }
-}
-
-/// What is wanted of an answer to `query`.
-#[derive(Deserialize)]
-struct Page {
-    results: Vec<Row>,
-}
-
-#[derive(Deserialize)]
-struct Row {
-    grain: Names,
-}
-
-#[derive(Deserialize)]
-struct Names {
-    subject: Option<Value>,
-    relation: Option<Value>,
+    ValuesOfGrains { subjects: texts("subject"), relations: texts("relation") }
 }
 
 /// Asks the process that has the store open for the newest grains.
-fn ask_newest(reach: &Reach) -> Result<Found> {
-    let page: Page = reach.read("query", &json!({ "limit": MAX_GRAINS }))?;
-    let mut found = Found::default();
-    for Row { grain: Names { subject, relation } } in page.results {
-        let text = |value: Option<Value>| value.and_then(|value| Some(value.as_str()?.to_owned()));
-        found.subjects.extend(text(subject));
-        found.relations.extend(text(relation));
-    }
-    Ok(found)
+fn ask_newest(reach: &Reach) -> Result<ValuesOfGrains> {
+    reach.read("query", &json!({ "limit": MAX_GRAINS }))
 }

@@ -7,6 +7,9 @@ use std::collections::BTreeSet;
 
 use grainstore::cal::{NextWord, NextWordKind, next_words, vocabulary};
 
+use serde::Deserialize;
+use serde_json::Value;
+
 use cursor::{Wanted, place};
 
 /// The most candidates returned.
@@ -20,6 +23,55 @@ pub trait StoredValues {
     fn relations(&self) -> BTreeSet<String>;
 }
 
+/// Values of some grains, which the answer to the method `query` is read as.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(from = "Page")]
+pub struct ValuesOfGrains {
+    /// Subjects.
+    pub subjects: BTreeSet<String>,
+    /// Relations.
+    pub relations: BTreeSet<String>,
+}
+
+impl StoredValues for ValuesOfGrains {
+    fn subjects(&self) -> BTreeSet<String> {
+        self.subjects.clone()
+    }
+
+    fn relations(&self) -> BTreeSet<String> {
+        self.relations.clone()
+    }
+}
+
+/// What is read of an answer to `query`.
+#[derive(Deserialize)]
+struct Page {
+    results: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    grain: Names,
+}
+
+#[derive(Deserialize)]
+struct Names {
+    subject: Option<Value>,
+    relation: Option<Value>,
+}
+
+impl From<Page> for ValuesOfGrains {
+    fn from(page: Page) -> Self {
+        let text = |value: Option<Value>| value.and_then(|value| Some(value.as_str()?.to_owned()));
+        let mut values = Self::default();
+        for Row { grain: Names { subject, relation } } in page.results {
+            values.subjects.extend(text(subject));
+            values.relations.extend(text(relation));
+        }
+        values
+    }
+}
+
 /// A completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
@@ -29,24 +81,27 @@ pub struct Candidate {
     pub replacement: String,
 }
 
+impl Candidate {
+    /// The words with the typed prefix, in any case, each followed by `then`.
+    pub fn fitting<'w>(
+        words: impl IntoIterator<Item = &'w str>,
+        typed: &str,
+        then: &str,
+    ) -> Vec<Self> {
+        let fitting = words.into_iter().filter(|word| starts_with(word, typed));
+        let candidate =
+            |word: &str| Self { display: word.to_owned(), replacement: format!("{word}{then}") };
+        fitting.map(candidate).collect()
+    }
+}
+
 /// Returns the completions at the end of `before`, a statement up to the cursor, and the byte offset of the word they
 /// replace. `bound` has the names of the bound parameters.
 ///
 /// ```
-/// use std::collections::BTreeSet;
-/// use grainstore_serve::{StoredValues, complete_statement};
+/// use grainstore_serve::{ValuesOfGrains, complete_statement};
 ///
-/// struct Nothing;
-/// impl StoredValues for Nothing {
-///     fn subjects(&self) -> BTreeSet<String> {
-///         BTreeSet::new()
-///     }
-///     fn relations(&self) -> BTreeSet<String> {
-///         BTreeSet::new()
-///     }
-/// }
-///
-/// let (start, found) = complete_statement("RECALL bel", &[], &Nothing);
+/// let (start, found) = complete_statement("RECALL bel", &[], &ValuesOfGrains::default());
 /// assert_eq!((start, found[0].replacement.as_str()), (7, "beliefs "));
 /// ```
 #[must_use]
@@ -65,9 +120,9 @@ pub fn complete_statement(
         Wanted::Parameter(lets) => {
             let bound = bound.iter().map(|name| format!("${name}"));
             let all: BTreeSet<String> = lets.iter().cloned().chain(bound).collect();
-            with_prefix(all.iter().map(String::as_str), typed, "")
+            Candidate::fitting(all.iter().map(String::as_str), typed, "")
         }
-        Wanted::Variable => with_prefix(grainstore_sml::template_variables(), typed, ""),
+        Wanted::Variable => Candidate::fitting(grainstore_sml::template_variables(), typed, ""),
         Wanted::ValueOf(field) => complete_value(field, typed, values),
     };
     found.truncate(MAX_CANDIDATES);
@@ -121,18 +176,6 @@ fn is_displayable(value: &str) -> bool {
 /// Escapes a text for a string in quotes.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"")
-}
-
-/// Returns the words with the typed prefix, each followed by `then`.
-fn with_prefix<'w>(
-    words: impl IntoIterator<Item = &'w str>,
-    typed: &str,
-    then: &str,
-) -> Vec<Candidate> {
-    let fitting = words.into_iter().filter(|word| starts_with(word, typed));
-    let candidate =
-        |word: &str| Candidate { display: word.to_owned(), replacement: format!("{word}{then}") };
-    fitting.map(candidate).collect()
 }
 
 fn starts_with(word: &str, typed: &str) -> bool {

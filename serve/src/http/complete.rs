@@ -1,6 +1,5 @@
 //! Completion of a statement for the console (docs/console.md), with values that the caller sees.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,14 +7,14 @@ use axum::body::Body;
 use axum::http::Response;
 use grainstore::cal::CancelHandle;
 use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::to_raw_value;
-use serde_json::{Value, json};
 
 use super::access::{Access, Caller};
 use super::call::{CancelOnDrop, call, json_response, read_body};
 use super::failure::{Failure, Result};
 use super::state::Server;
-use crate::completion::{StoredValues, complete_statement};
+use crate::completion::{ValuesOfGrains, complete_statement};
 
 /// Grains whose values are offered: the newest ones.
 const MAX_GRAINS: usize = 500;
@@ -26,24 +25,7 @@ const MAX_BYTES: usize = 64 << 10;
 
 /// Values of the newest grains, and when they were read.
 #[derive(Default)]
-pub(super) struct Values(Mutex<Option<(Instant, Arc<Newest>)>>);
-
-/// Values of the newest grains.
-#[derive(Debug, Default)]
-struct Newest {
-    subjects: BTreeSet<String>,
-    relations: BTreeSet<String>,
-}
-
-impl StoredValues for Newest {
-    fn subjects(&self) -> BTreeSet<String> {
-        self.subjects.clone()
-    }
-
-    fn relations(&self) -> BTreeSet<String> {
-        self.relations.clone()
-    }
-}
+pub(super) struct Values(Mutex<Option<(Instant, Arc<ValuesOfGrains>)>>);
 
 /// What is asked: the statement up to the cursor.
 #[derive(Deserialize)]
@@ -52,24 +34,8 @@ struct Asked {
     before: String,
 }
 
-#[derive(Deserialize)]
-struct Page {
-    results: Vec<Row>,
-}
-
-#[derive(Deserialize)]
-struct Row {
-    grain: Names,
-}
-
-#[derive(Deserialize)]
-struct Names {
-    subject: Option<Value>,
-    relation: Option<Value>,
-}
-
 /// The values that somebody sees; none where they cannot be read.
-async fn values(access: &Access, held: impl Send + 'static) -> Arc<Newest> {
+async fn values(access: &Access, held: impl Send + 'static) -> Arc<ValuesOfGrains> {
     let known = access.values.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some((since, known)) = known
         && since.elapsed() < KEPT
@@ -82,20 +48,13 @@ async fn values(access: &Access, held: impl Send + 'static) -> Arc<Newest> {
     read
 }
 
-async fn newest(access: &Access, held: impl Send + 'static) -> Result<Newest> {
+async fn newest(access: &Access, held: impl Send + 'static) -> Result<ValuesOfGrains> {
     let params = json!({ "limit": MAX_GRAINS });
     let params = to_raw_value(&params).map_err(grainstore_rpc::Error::from)?;
     let cancel = CancelHandle::new();
     let _ended = CancelOnDrop(cancel.clone());
     let page = call(&access.client, "query", params, cancel, held).await?;
-    let page: Page = serde_json::from_str(page.get()).map_err(grainstore_rpc::Error::from)?;
-    let mut newest = Newest::default();
-    for Row { grain: Names { subject, relation } } in page.results {
-        let text = |value: Option<Value>| value.and_then(|value| Some(value.as_str()?.to_owned()));
-        newest.subjects.extend(text(subject));
-        newest.relations.extend(text(relation));
-    }
-    Ok(newest)
+    Ok(serde_json::from_str(page.get()).map_err(grainstore_rpc::Error::from)?)
 }
 
 /// Answers what may stand at the end of a statement: `start` is the place of the word that is replaced, in UTF-16 code

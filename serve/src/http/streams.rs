@@ -197,14 +197,10 @@ impl Stream {
     }
 
     /// Adds an event, and waits while too many are not taken.
-    fn add(&self, line: &RawValue) -> ControlFlow<()> {
-        let Ok(told) = serde_json::from_str::<Told<'_>>(line.get()) else {
-            return ControlFlow::Continue(());
-        };
+    fn add(&self, line: &RawValue) {
+        let Ok(told) = serde_json::from_str::<Told<'_>>(line.get()) else { return };
         let json = told.params.event.get();
-        let Ok(Kind { kind, assembly_id }) = serde_json::from_str(json) else {
-            return ControlFlow::Continue(());
-        };
+        let Ok(Kind { kind, assembly_id }) = serde_json::from_str(json) else { return };
         let mut state = self.state();
         if state.assembly_id.is_none() {
             state.assembly_id = assembly_id;
@@ -219,32 +215,24 @@ impl Stream {
             state.first += 1;
         }
         self.told.notify_waiters();
-        self.wait_for_reader(state)
+        self.wait_for_reader(state);
     }
 
-    /// Waits until there is room for more events. Breaks off where nobody takes them.
-    fn wait_for_reader(&self, mut state: MutexGuard<'_, State>) -> ControlFlow<()> {
-        let began = Instant::now();
-        let mut from = state.next;
-        let mut moved = began;
+    /// Waits until there is room for more events. Where nobody takes them it cancels the statement, which then ends by
+    /// itself, with an event that says so.
+    fn wait_for_reader(&self, mut state: MutexGuard<'_, State>) {
+        let (mut from, mut moved) = (state.next, Instant::now());
         loop {
-            let gone = state.alone_since.is_some_and(|since| since.elapsed() >= RECONNECTION_TIME);
-            if gone || self.is_cancelled() {
-                drop(state);
-                self.cancel();
-                // The statement ends by itself now, with an event that says so.
-                return ControlFlow::Continue(());
-            }
-            if state.untaken_bytes <= MAX_UNTAKEN_BYTES {
-                return ControlFlow::Continue(());
-            }
             if state.next != from {
                 (from, moved) = (state.next, Instant::now());
             }
-            if moved.elapsed() >= STALL_TIME {
+            let gone = state.alone_since.is_some_and(|since| since.elapsed() >= RECONNECTION_TIME);
+            if gone || self.is_cancelled() || moved.elapsed() >= STALL_TIME {
                 drop(state);
-                self.cancel();
-                return ControlFlow::Continue(());
+                return self.cancel();
+            }
+            if state.untaken_bytes <= MAX_UNTAKEN_BYTES {
+                return;
             }
             let waited = self.taken.wait_timeout(state, Duration::from_millis(250));
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -494,7 +482,10 @@ fn run(
     params: &RawValue,
     stream: &Stream,
 ) -> std::result::Result<(), Option<Failure>> {
-    let mut on_event = |line: &RawValue| stream.add(line);
+    let mut on_event = |line: &RawValue| {
+        stream.add(line);
+        ControlFlow::Continue(())
+    };
     let mut following = Following { on_event: Some(&mut on_event), cancel: stream.cancel.clone() };
     match client.call_following("cal_stream", params, &mut following) {
         Ok(_) => Ok(()),

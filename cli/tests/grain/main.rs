@@ -78,6 +78,9 @@ mod rpc;
 mod rules;
 mod search;
 #[cfg(test)]
+#[cfg(feature = "serve")]
+mod served;
+#[cfg(test)]
 #[cfg(all(target_os = "linux", feature = "serve"))]
 mod served_kills;
 #[cfg(test)]

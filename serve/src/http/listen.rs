@@ -79,6 +79,9 @@ impl TlsFiles {
         let chain: Vec<_> = chain
             .collect::<std::result::Result<_, _>>()
             .map_err(|error| wrong(&self.certificates, error.to_string()))?;
+        if chain.is_empty() {
+            return Err(wrong(&self.certificates, "there is no certificate in it".to_owned()));
+        }
         let key = PrivateKeyDer::from_pem_reader(open(&self.key)?)
             .map_err(|error| wrong(&self.key, error.to_string()))?;
         let provider = Arc::new(crypto::ring::default_provider());

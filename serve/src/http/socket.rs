@@ -228,6 +228,12 @@ async fn forward(
                             // As long as one may take nothing of it.
                             () = tokio::time::sleep(STALL_TIME) => {
                                 stream.cancel();
+                                let told = json!({
+                                    "type": "cancelled",
+                                    "reason": "paused",
+                                    "request_id": request,
+                                });
+                                tell.send(Told::Message(told)).await.ok()?;
                                 return Some(());
                             }
                         }

@@ -445,8 +445,8 @@ fn a_request_too_large_is_refused_and_the_connection_stays() {
 /// The first line of a process that joins.
 fn greeting(version: &str, settings: &Value) -> Value {
     json!({ "join": {
-        "protocol": 2, "version": version, "settings": settings, "has_key": false,
-        "challenge": "11".repeat(32), "session": { "purposes": [] },
+        "protocol": 3, "version": version, "settings": settings, "has_key": false,
+        "challenge": "11".repeat(32), "session": { "purposes": [], "unprivileged": false },
     } })
 }
 

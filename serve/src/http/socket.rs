@@ -222,20 +222,24 @@ async fn forward(
                 Next::Event(_, event) => {
                     let waits = ["chunk", "assembly_completed"].contains(&event.kind.as_str());
                     if waits && !stream.is_cancelled() {
-                        tokio::select! {
-                            resumed = paused.wait_for(|paused| !paused) => drop(resumed.ok()?),
-                            () = stream.cancelled() => {}
-                            // As long as one may take nothing of it.
-                            () = tokio::time::sleep(STALL_TIME) => {
-                                stream.cancel();
-                                let told = json!({
-                                    "type": "cancelled",
-                                    "reason": "paused",
-                                    "request_id": request,
-                                });
-                                tell.send(Told::Message(told)).await.ok()?;
-                                return Some(());
+                        let is_late = tokio::select! {
+                            resumed = paused.wait_for(|paused| !paused) => {
+                                drop(resumed.ok()?);
+                                false
                             }
+                            () = stream.cancelled() => false,
+                            // As long as one may take nothing of it.
+                            () = tokio::time::sleep(STALL_TIME) => true,
+                        };
+                        if is_late {
+                            stream.cancel();
+                            let told = json!({
+                                "type": "cancelled",
+                                "reason": "paused",
+                                "request_id": request,
+                            });
+                            tell.send(Told::Message(told)).await.ok()?;
+                            return Some(());
                         }
                     }
                     let mut message: Map<String, Value> = serde_json::from_str(&event.json).ok()?;

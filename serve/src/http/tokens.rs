@@ -83,6 +83,7 @@ impl Grant {
 /// use grainstore_serve::{Grant, NewToken, Tokens};
 ///
 /// # let dir = tempfile::tempdir()?;
+/// # grainstore::Store::open(dir.path(), &grainstore::OpenOptions::new().create(true))?.close()?;
 /// let tokens = Tokens::of(dir.path());
 /// let grant = Grant { namespace: Some("team".into()), writes: true, ..Grant::default() };
 /// let made = tokens.create(NewToken { label: "the bot of the team".into(), grant, expires_at: None })?;

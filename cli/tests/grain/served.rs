@@ -97,7 +97,7 @@ fn tokens_that_make_no_sense_are_refused() {
     }
     let refused =
         place.grain(&["serve", "--demo", "--listen", "127.0.0.1:0", "--public-url", "memory"]);
-    assert_eq!(refused.error_code(), "ERR_SCHEMA", "{}", refused.err);
+    assert!(refused.err.contains("ERR_SCHEMA") && refused.code == 2, "{}", refused.err);
 }
 
 #[cfg(unix)]

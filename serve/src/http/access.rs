@@ -44,7 +44,7 @@ const CHALLENGE_INVALID: &str = "Bearer realm=\"grainstore\", error=\"invalid_to
 /// What somebody may do here: of a token, or of who started the server.
 pub(super) struct Access {
     /// The id of the token; `console` of who started the server.
-    pub(super) id: String,
+    pub(super) id: Arc<str>,
     pub(super) label: String,
     pub(super) grant: Grant,
     pub(super) expires_at: Option<i64>,
@@ -74,7 +74,7 @@ impl Access {
         rate: u32,
     ) -> Self {
         Self {
-            id: id.to_owned(),
+            id: id.into(),
             label: label.to_owned(),
             client: store.with_session(grant.session()),
             grant,
@@ -94,7 +94,7 @@ impl Access {
     pub(super) fn told(&self) -> Value {
         let Grant { namespace, user_id, actor, purposes, writes, operator } = &self.grant;
         json!({
-            "id": self.id,
+            "id": &*self.id,
             "label": self.label,
             "namespace": namespace,
             "user_id": user_id,
@@ -119,8 +119,6 @@ pub(super) struct Caller {
 
 /// Somebody who has signed in to the console.
 struct SignedIn {
-    /// The id of the token it rests on; `None` for who started the server.
-    token: Option<String>,
     access: Arc<Access>,
     csrf: String,
     since: Instant,
@@ -329,16 +327,16 @@ impl Accesses {
     fn signed_in(&self, cookie: &str) -> Result<(Arc<Access>, String)> {
         let over = || Failure::unauthorized("nobody is signed in, or no more", CHALLENGE);
         let key = digest(cookie);
-        let (access, csrf, token) = {
+        let (access, csrf) = {
             let mut all = self.signed_in.lock().unwrap_or_else(PoisonError::into_inner);
             let found = all.get(&key).ok_or_else(over)?;
             if found.since.elapsed() >= SIGNED_IN {
                 all.remove(&key);
                 return Err(over());
             }
-            (Arc::clone(&found.access), found.csrf.clone(), found.token.is_some())
+            (Arc::clone(&found.access), found.csrf.clone())
         };
-        if token && !self.holds(&access) {
+        if !self.holds(&access) {
             self.signed_in.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
             return Err(over());
         }
@@ -371,7 +369,6 @@ impl Accesses {
         }
         let (cookie, csrf) = (secret()?, secret()?);
         let told = json!({ "csrf": csrf, "access": access.told() });
-        let token = token.map(|_| access.id.clone());
         let mut all = self.signed_in.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, one| one.since.elapsed() < SIGNED_IN);
         let own = all.iter().filter(|(_, one)| one.access.id == access.id);
@@ -379,7 +376,7 @@ impl Accesses {
         if let Some(oldest) = oldest.filter(|_| own.count() >= MAX_SIGNED_IN) {
             all.remove(&oldest);
         }
-        all.insert(digest(&cookie), SignedIn { token, access, csrf, since: Instant::now() });
+        all.insert(digest(&cookie), SignedIn { access, csrf, since: Instant::now() });
         let secure = if is_encrypted { "; Secure" } else { "" };
         let seconds = SIGNED_IN.as_secs();
         let cookie = self.cookie(&cookie, seconds, secure)?;

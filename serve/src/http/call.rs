@@ -82,16 +82,16 @@ pub(super) async fn read_body(body: Body, most: usize) -> Result<Bytes> {
 /// Checks whether somebody may call a route with these parameters. The store decides as well.
 pub(super) fn check_reach(route: &Route, caller: &Caller, params: &Params) -> Result<()> {
     let grant = &caller.access.grant;
-    let reads = Failure::forbidden("this token reads, and does not write", "ask for one of tier 1");
+    let reads = |code: &str| {
+        let (message, hint) = ("this token reads, and does not write", "ask for one of tier 1");
+        Failure::new(StatusCode::FORBIDDEN, code, message, hint)
+    };
     match route.reach {
         Reach::Read => Ok(()),
         Reach::Write if grant.writes => Ok(()),
-        Reach::Write => Err(reads),
+        Reach::Write => Err(reads("ERR_ACCESS")),
         Reach::Statement if grant.writes || !may_write(params) => Ok(()),
-        Reach::Statement => {
-            let message = "this token reads, and does not write";
-            Err(Failure::new(StatusCode::FORBIDDEN, "CAL-E044", message, "ask for one of tier 1"))
-        }
+        Reach::Statement => Err(reads("CAL-E044")),
         Reach::Operate if grant.operator => Ok(()),
         Reach::Operate => {
             let message = "this is for the operator of the whole store";
@@ -170,7 +170,11 @@ pub(super) async fn answer(
         check_reach(route, caller, &params)?;
         object(&params)?
     };
-    let turn = server.gate.enter(&access.running, route.is_long).await?;
+    let turn = tokio::time::timeout(
+        server.setting.timeout,
+        server.gate.enter(&access.running, route.is_long),
+    );
+    let turn = turn.await.map_err(|_| timed_out())??;
     let cancel = CancelHandle::new();
     let _ended = CancelOnDrop(cancel.clone());
     let is_bounded = route.reach == Reach::Read && !route.is_long;
@@ -190,7 +194,12 @@ pub(super) async fn answer(
         running.await
     };
     let answer = answer?;
-    let taken = access.room.take(&server.room, answer.get().len()).await?;
+    let taken = match access.room.take(&server.room, answer.get().len()).await {
+        Ok(taken) => taken,
+        Err(failure) if route.reach == Reach::Read => return Err(failure),
+        // What was done is acknowledged, whatever room there is.
+        Err(_) => Taken::default(),
+    };
     Ok(respond(route, answer, taken))
 }
 
@@ -225,8 +234,8 @@ impl HttpBody for Weighed {
     }
 }
 
-/// The answer to a read that took too long.
-pub(super) fn timed_out() -> Failure {
+/// The answer to what took too long.
+fn timed_out() -> Failure {
     let message = "the request took too long, and was cancelled";
     Failure::new(StatusCode::SERVICE_UNAVAILABLE, "ERR_TIMEOUT", message, "ask for less at a time")
 }

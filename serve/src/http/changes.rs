@@ -119,6 +119,17 @@ async fn page(client: &Client, after: Option<u64>, limit: u64) -> Result<Page> {
     serde_json::from_str(answer.get()).map_err(|error| grainstore_rpc::Error::from(error).into())
 }
 
+/// Reads as many entries behind a sequence as an answer has room for: one of a large batch has megabytes of addresses.
+async fn readable_page(client: &Client, after: u64) -> Result<Page> {
+    let mut limit = PAGE;
+    loop {
+        match page(client, Some(after), limit).await {
+            Err(failure) if failure.has_code("ERR_LIMIT") && limit > 1 => limit /= 2,
+            read => return read,
+        }
+    }
+}
+
 /// The sequence of the newest entry, and whether this process has the store open: then nothing is written for it.
 async fn head_of(client: &Client) -> Result<(u64, bool)> {
     let own = client.clone();
@@ -195,7 +206,7 @@ pub(super) async fn respond(
                 }
                 // Seen before the page is read: what comes between the two is read with the next one.
                 let head = *changed.borrow_and_update();
-                let read = page(&access.client, Some(after), PAGE).await.ok()?;
+                let read = readable_page(&access.client, after).await.ok()?;
                 for entry in &read.entries {
                     if let Some(frame) = entry.frame() {
                         frames.send(Ok(frame)).await.ok()?;

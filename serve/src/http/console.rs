@@ -1,6 +1,8 @@
 //! The console: its files, and signing in to it (docs/console.md).
 
+use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::LazyLock;
 
 use axum::body::Body;
 use axum::http::request::Parts;
@@ -47,12 +49,20 @@ pub(super) const FILES: &[File] = &[
     },
 ];
 
+/// The tags of the files by their paths: so much of the SHA-256 of each.
+static TAGS: LazyLock<HashMap<&str, String>> = LazyLock::new(|| {
+    let tag = |file: &'static File| {
+        let digest = HEXLOWER.encode(&Sha256::digest(file.bytes));
+        (file.path, format!("\"{}\"", digest.get(..16).unwrap_or_default()))
+    };
+    FILES.iter().map(tag).collect()
+});
+
 impl File {
     /// The file, or that it is the one the browser has.
     pub(super) fn response(&self, headers: &HeaderMap) -> Response<Body> {
-        let digest = HEXLOWER.encode(&Sha256::digest(self.bytes));
-        let tag = format!("\"{}\"", digest.get(..16).unwrap_or_default());
-        let known = headers.get(header::IF_NONE_MATCH).is_some_and(|given| given == tag.as_str());
+        let tag = TAGS.get(self.path).map(String::as_str).unwrap_or_default();
+        let known = headers.get(header::IF_NONE_MATCH).is_some_and(|given| given == tag);
         let mut response =
             Response::new(if known { Body::empty() } else { Body::from(self.bytes) });
         if known {
@@ -62,7 +72,7 @@ impl File {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.media));
         // Asked for again each time, so that a page is never of another version than its server.
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        if let Ok(tag) = HeaderValue::from_str(&tag) {
+        if let Ok(tag) = HeaderValue::from_str(tag) {
             headers.insert(header::ETAG, tag);
         }
         response

@@ -108,6 +108,10 @@ impl Failure {
         self.0.status
     }
 
+    pub(super) fn has_code(&self, code: &str) -> bool {
+        self.0.code == code
+    }
+
     /// The object, as a stream tells it.
     pub(super) fn object(&self) -> Value {
         let mut object = self.0.more.clone();

@@ -133,7 +133,11 @@ impl Gate {
 
 /// Room for large bodies, in KiB.
 #[derive(Debug, Clone)]
-pub(super) struct Room(Arc<Semaphore>);
+pub(super) struct Room {
+    places: Arc<Semaphore>,
+    /// All of it.
+    size: u32,
+}
 
 /// Room that a body takes, until it is dropped.
 #[derive(Debug, Default)]
@@ -143,10 +147,11 @@ pub(super) struct Taken {
 
 impl Room {
     pub(super) fn new(bytes: usize) -> Self {
-        Self(Arc::new(Semaphore::new(bytes >> 10)))
+        let size = u32::try_from(bytes >> 10).unwrap_or(u32::MAX);
+        Self { places: Arc::new(Semaphore::new(bytes >> 10)), size }
     }
 
-    /// Waits for room for a body, here and in the room of all.
+    /// Waits for room for a body, here and in the room of all. A body larger than the room takes all of it.
     ///
     /// # Errors
     /// 503 where there is none for a while.
@@ -155,9 +160,10 @@ impl Room {
             return Ok(Taken::default());
         }
         let units = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX);
+        let units = units.min(self.size).min(all.size);
         let taken = async {
-            let own = Arc::clone(&self.0).acquire_many_owned(units).await.ok()?;
-            let of_all = Arc::clone(&all.0).acquire_many_owned(units).await.ok()?;
+            let own = Arc::clone(&self.places).acquire_many_owned(units).await.ok()?;
+            let of_all = Arc::clone(&all.places).acquire_many_owned(units).await.ok()?;
             Some(Taken { _held: vec![own, of_all] })
         };
         let taken = tokio::time::timeout(ROOM_TIME, taken).await;
@@ -231,6 +237,10 @@ mod tests {
         other.take(&all, 4 << 20).await.unwrap();
         one.take(&all, 64 << 10).await.unwrap();
         drop(held);
+        // One that is larger than the room takes all of it.
+        let large = one.take(&all, 9 << 20).await.unwrap();
+        assert_eq!(one.take(&all, 1 << 20).await.unwrap_err().status().as_u16(), 503);
+        drop(large);
         one.take(&all, 4 << 20).await.unwrap();
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Body;
-use axum::http::{Request, Response};
+use axum::http::{Request, Response, StatusCode};
 use grainstore::cal::CancelHandle;
 use grainstore_rpc::{Client, Error, Result};
 use rmcp::transport::streamable_http_server::StreamableHttpService;
@@ -14,8 +14,7 @@ use rmcp::transport::streamable_http_server::tower::StreamableHttpServerConfig;
 use serde_json::Value;
 
 use super::access::{Access, Caller};
-use super::call::timed_out;
-use super::failure::told_to_others;
+use super::failure::{Failure, told_to_others};
 use super::routes::{ROUTES, Reach};
 use super::state::Server;
 use crate::mcp::{McpOptions, McpServer, Shared};
@@ -24,8 +23,10 @@ use crate::memory::{HeldByWork, Operations};
 type Service = StreamableHttpService<McpServer, LocalSessionManager>;
 
 /// The services of the tokens that have used it, by their ids.
+type ByToken = HashMap<Arc<str>, (Arc<Access>, Service)>;
+
 #[derive(Default)]
-pub(super) struct Services(Mutex<HashMap<String, (Arc<Access>, Service)>>);
+pub(super) struct Services(Mutex<ByToken>);
 
 impl Services {
     /// The service of a token. One that grants something else by now has another.
@@ -52,7 +53,7 @@ impl Services {
             .disable_allowed_hosts();
         let service =
             StreamableHttpService::new(move || Ok(shared.server()), Arc::default(), config);
-        all.insert(access.id.clone(), (Arc::clone(access), service.clone()));
+        all.insert(Arc::clone(&access.id), (Arc::clone(access), service.clone()));
         service
     }
 }
@@ -93,5 +94,14 @@ pub(super) async fn respond(
     request.extensions_mut().insert(held);
     let service = server.services.of(server, &caller.access);
     let answered = tokio::time::timeout(server.setting.timeout, service.handle(request)).await;
-    answered.map(|answer| answer.map(Body::new)).map_err(|_| timed_out())
+    answered.map(|answer| answer.map(Body::new)).map_err(|_| {
+        let message = "the call took too long: what it was to write may be done by now";
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Failure::new(
+            status,
+            "ERR_TIMEOUT",
+            message,
+            "look whether it was, before it is called again",
+        )
+    })
 }

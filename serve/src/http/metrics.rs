@@ -53,7 +53,7 @@ impl EncodeLabelSet for Labels {
     }
 }
 
-/// Latencies by powers of a quarter: small, and exact to a tenth.
+/// Latencies by eighths of a doubling: small, and exact to a tenth.
 #[derive(Debug, Clone, Default)]
 struct Latencies {
     counts: BTreeMap<u32, u64>,

@@ -81,7 +81,7 @@ async fn of_caller<F: Future<Output = Result<Response<Body>>>>(
         Ok(caller) => caller,
         Err(failure) => return Answered { caller: None, result: Err(failure) },
     };
-    let id = Some(Arc::from(caller.access.id.as_str()));
+    let id = Some(Arc::clone(&caller.access.id));
     let Ok(place) = Arc::clone(&caller.access.places).try_acquire_owned() else {
         let message = "this token asks too much at once";
         let failure = Failure::too_many(StatusCode::TOO_MANY_REQUESTS, message, 1);
@@ -123,7 +123,9 @@ const SPECIAL: &[(Verb, &str, Special)] = &[
         }))
     }),
     (Verb::Get, "/v1", |asked| {
-        Box::pin(of_caller(asked, true, |_, caller| async move { hello(&caller).await }))
+        Box::pin(of_caller(asked, true, |asked, caller| async move {
+            hello(&asked.server, &caller).await
+        }))
     }),
     (Verb::Post, "/v1/cal/complete", |asked| {
         Box::pin(of_caller(asked, true, |asked, caller| async move {
@@ -214,12 +216,12 @@ fn after_of(query: Option<&str>) -> Result<Option<u64>> {
 const BUILT_HERE: &[&str] = &["11.3", "11.6"];
 
 /// Names the program, its conformance, and what the token may do.
-async fn hello(caller: &Caller) -> Result<Response<Body>> {
+async fn hello(server: &Server, caller: &Caller) -> Result<Response<Body>> {
     let params = serde_json::value::RawValue::from_string("{}".to_owned());
     let params = params.map_err(grainstore_rpc::Error::from)?;
-    let answer =
-        call(&caller.access.client, "hello", params, CancelHandle::new(), caller.place.clone())
-            .await?;
+    let access = &caller.access;
+    let held = (server.gate.enter(&access.running, false).await?, caller.place.clone());
+    let answer = call(&access.client, "hello", params, CancelHandle::new(), held).await?;
     let mut hello: Value =
         serde_json::from_str(answer.get()).map_err(grainstore_rpc::Error::from)?;
     if let Value::Object(hello) = &mut hello {
@@ -346,7 +348,7 @@ async fn observe(
     let verb = verb_name(request.method());
     let checked = server.setting.names.check(request.uri(), request.headers());
     let mut response = match checked {
-        Ok(_) => next.run(request).await,
+        Ok(()) => next.run(request).await,
         Err(failure) => failure.response(),
     };
     guard::add_headers(response.headers_mut());

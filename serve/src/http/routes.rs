@@ -215,7 +215,7 @@ impl Route {
     }
 
     const fn erases(self) -> Self {
-        Self { reach: Reach::Write, memory: Memory::Delete, is_long: true, ..self }
+        Self { reach: Reach::Write, memory: Memory::Delete, ..self }
     }
 
     const fn operates(self) -> Self {

@@ -111,7 +111,7 @@ struct Kind {
 /// A stream.
 pub(super) struct Stream {
     pub(super) id: String,
-    owner: String,
+    owner: Arc<str>,
     cancel: CancelHandle,
     state: Mutex<State>,
     /// Tells the thread of the statement that events were taken.
@@ -383,7 +383,8 @@ impl Streams {
     /// Forgets the oldest streams of a client that have ended, beyond so many.
     fn forget_ended(&self, owner: &str) {
         let mut all = self.all();
-        let ended_at = |stream: &Stream| stream.state().ended_at.filter(|_| stream.owner == owner);
+        let ended_at =
+            |stream: &Stream| stream.state().ended_at.filter(|_| *stream.owner == *owner);
         let mut ended: Vec<_> =
             all.iter().filter_map(|(id, stream)| Some((ended_at(stream)?, id.clone()))).collect();
         ended.sort_unstable();
@@ -412,7 +413,7 @@ impl Streams {
         self.forget_ended(&access.id);
         let stream = Arc::new(Stream {
             id: new_name()?,
-            owner: access.id.clone(),
+            owner: Arc::clone(&access.id),
             cancel: CancelHandle::new(),
             state: Mutex::new(State { place: Some(place), ..State::default() }),
             taken: Condvar::new(),

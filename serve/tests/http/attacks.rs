@@ -1,6 +1,7 @@
 //! What a holder of a token, or somebody without one, tried in order to go on, to see, or to keep others out.
 
 use std::fs;
+use std::time::Duration;
 
 use grainstore_rpc::Client;
 use grainstore_serve::{Grant, NewToken, Tokens};
@@ -36,7 +37,11 @@ fn a_revoked_token_starts_and_resumes_nothing_over_an_open_socket() {
         &json!({ "action": "assemble", "request_id": "a", "payload": { "query": STATEMENT } }),
     );
     socket.say(&json!({ "action": "pause", "request_id": "a" }));
-    while socket.hear().unwrap()["type"] != "budget_allocated" {}
+    // What was sent before the pause comes yet.
+    socket.wait_at_most(Duration::from_millis(500));
+    let before = std::iter::from_fn(|| socket.hear()).map(|message| message["type"].clone());
+    assert!(before.last().is_some_and(|kind| kind != "assembly_completed"), "it is paused");
+    socket.wait_at_most(Duration::from_secs(60));
     revoke(&served, &token);
     socket.say(&json!({ "action": "resume", "request_id": "a" }));
     let mut after = Vec::new();
@@ -61,7 +66,7 @@ fn a_token_has_so_many_sockets_and_each_keeps_the_place_of_its_connection() {
     drop(sockets);
     // They end by themselves; then there is room again.
     let again = (0..100).find_map(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
         open().ok()
     });
     assert!(again.is_some());

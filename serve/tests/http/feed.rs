@@ -103,3 +103,25 @@ fn a_feed_ends_with_its_token_and_a_sequence_of_another_store_is_refused() {
     served.put(&served.operator(), "team", "alice", "tea");
     assert!(changes.event().is_none(), "it has ended");
 }
+
+#[test]
+fn entries_that_are_too_large_for_one_answer_are_all_told() {
+    let served = Served::new();
+    let token = served.operator();
+    let address = served.put(&token, "team", "alice", "tea");
+    // Twice as long in JSON.
+    let reason = json!({ "reason": "\"".repeat(16_000) });
+    for _ in 0..150 {
+        for path in ["hold", "lift-hold"] {
+            assert_eq!(
+                served.post(&token, &format!("/v1/grains/{address}/{path}"), &reason).status,
+                200
+            );
+        }
+    }
+    let page = served.get(&token, "/v1/audit?after=0&limit=500");
+    assert_eq!(page.refusal(), (422, "ERR_LIMIT".into()), "an answer has no room for them");
+    let mut changes = feed(&served, &token, "?after=0");
+    let names: Vec<_> = (0..301).map(|_| changes.event().unwrap().1).collect();
+    assert_eq!(names.iter().filter(|name| *name == "changed").count(), 300);
+}

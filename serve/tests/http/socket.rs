@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -32,6 +33,11 @@ impl Socket {
         if status == 101 { Ok(Self(stream)) } else { Err(status) }
     }
 
+    /// How long to wait for a message.
+    pub(crate) fn wait_at_most(&self, time: Duration) {
+        self.0.set_read_timeout(Some(time)).unwrap();
+    }
+
     pub(crate) fn say(&mut self, message: &Value) {
         let text = message.to_string();
         let mut frame = vec![0x81];
@@ -47,7 +53,7 @@ impl Socket {
         self.0.write_all(&frame).unwrap();
     }
 
-    /// The next message; `None` at the end.
+    /// The next message; `None` at the end, and where none comes for as long as one waits.
     pub(crate) fn hear(&mut self) -> Option<Value> {
         loop {
             let mut head = [0; 2];

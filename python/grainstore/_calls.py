@@ -442,9 +442,9 @@ class Calls:
 
     # Keeping it in order
 
-    def audit(self, *, after=None, limit=50, by=None, reads=False):
+    def audit(self, *, after=None, limit=50, by=None, reads=False, to=None):
         """Entries of the audit log, oldest first, and the ``head`` of its chain."""
-        params = {"limit": limit, "reads": reads, **_given(after=after, by=by)}
+        params = {"limit": limit, "reads": reads, **_given(after=after, by=by, to=to)}
         return self._do("audit", params)
 
     def checkpoint(self):

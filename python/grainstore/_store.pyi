@@ -293,6 +293,7 @@ class Store(_Face):
         limit: int = 50,
         by: str | None = None,
         reads: bool = False,
+        to: int | None = None,
     ) -> _Answer: ...
     def checkpoint(self) -> _Answer: ...
     def verify(
@@ -695,6 +696,7 @@ class AsyncStore(_Face):
         limit: int = 50,
         by: str | None = None,
         reads: bool = False,
+        to: int | None = None,
     ) -> Coroutine[Any, Any, _Answer]: ...
     def checkpoint(self) -> Coroutine[Any, Any, _Answer]: ...
     def verify(

@@ -16,7 +16,7 @@ use crate::level::Level;
 use crate::options::{AssemblyOptions, AssemblySource};
 use crate::select::{
     CostMeter, PlacedGrain, SourceSelection, allocations_without_failures, choose_and_allocate,
-    choose_levels, place_grains,
+    choose_levels, halve_allowances, place_grains,
 };
 use crate::template::TemplateLayout;
 use crate::tokens::TokenCounter;
@@ -166,8 +166,18 @@ pub fn assemble_with_progress(
     if told(shares(&drafts, &meter)).is_break() {
         return Err(Error::stopped());
     }
-    let placed = place_grains(&mut drafts, options.disclosure, &mut meter)?;
-    let (placed, mut text) = composer.fit(&placed, empty)?;
+    let allocated: Vec<_> = drafts.iter().map(|draft| draft.allocated).collect();
+    let mut chosen = place_grains(&mut drafts, options.disclosure, &mut meter)?;
+    let (mut placed, mut text) = composer.fit(&chosen, empty.clone())?;
+    // A template may show contents more than once: then what was chosen takes more than its price, and smaller grains
+    // may fit where it does not.
+    while placed.is_empty() && !chosen.is_empty() && halve_allowances(&mut drafts) {
+        chosen = place_grains(&mut drafts, options.disclosure, &mut meter)?;
+        (placed, text) = composer.fit(&chosen, empty.clone())?;
+    }
+    for (draft, allocated) in drafts.iter_mut().zip(allocated) {
+        draft.allocated = allocated;
+    }
     if composer.layout.has_omission_notes() {
         text = composer.fit_omitted(&placed, &omitted(&drafts, &placed), text)?;
     }
@@ -303,6 +313,7 @@ fn report(draft: &SourceSelection<'_>, placed: &[PlacedGrain<'_>]) -> SourceRepo
 const MAX_ROUNDS: usize = 5;
 
 /// A finished text and its token count.
+#[derive(Clone)]
 struct CountedText {
     text: String,
     tokens: usize,

@@ -328,6 +328,18 @@ fn allocate_shares(drafts: &mut [SourceSelection<'_>], meter: &CostMeter<'_>) {
     }
 }
 
+/// Takes back what was placed, and halves the allowances. Returns `false` once there is nothing left of them.
+pub(crate) fn halve_allowances(drafts: &mut [SourceSelection<'_>]) -> bool {
+    let mut any = false;
+    for draft in drafts {
+        draft.entries.iter_mut().for_each(|entry| entry.placed = false);
+        draft.groups.iter_mut().for_each(|opening| opening.paid = false);
+        draft.allocated /= 2;
+        any |= draft.allocated > 0;
+    }
+    any
+}
+
 /// Places the grains of all sources; `drafts` is in priority order. The rest of an allowance is passed
 /// on to the next source, and what is left at the end is offered to all sources once more.
 pub(crate) fn place_grains<'a>(

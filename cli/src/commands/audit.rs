@@ -140,7 +140,7 @@ impl Log {
             return Ok(reach.read::<Page>("audit", &asked)?.entries);
         };
         let (reads, by, limit) = (Some(self.reads), self.by.clone(), Some(limit));
-        let page = operations::Audit { reads, by, after, limit }.page(&session)?;
+        let page = operations::Audit { reads, by, after, to: None, limit }.page(&session)?;
         page.into_iter().map(|entry| Told::of(&AuditAnswer::from(entry))).collect()
     }
 }

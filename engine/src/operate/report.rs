@@ -253,7 +253,21 @@ impl Session {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn audit(&self, after: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>> {
-        self.audit_entries(after, limit, |_| true)
+        self.audit_entries((after, u64::MAX), limit, |_| true)
+    }
+
+    /// Returns entries like [`Session::audit`], of a part of the log: none after `to` is looked at. A session that sees
+    /// few of the entries looks at all of the log otherwise, until it has as many as it asked for.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn audit_to(
+        &self,
+        after: Option<u64>,
+        to: u64,
+        limit: usize,
+    ) -> Result<Vec<AuditEntry>> {
+        self.audit_entries((after, to), limit, |_| true)
     }
 
     /// Returns entries like [`Session::audit`], but only those of one actor. Entries name actors by
@@ -268,7 +282,7 @@ impl Session {
         limit: usize,
     ) -> Result<Vec<AuditEntry>> {
         let pseudonym = self.view()?.chain_before_genesis()?.pseudonym(Some(actor));
-        self.audit_entries(after, limit, |entry| entry.actor == pseudonym)
+        self.audit_entries((after, u64::MAX), limit, |entry| entry.actor == pseudonym)
     }
 
     /// Returns entries like [`Session::audit`], as they stand in the log, which is what evidence is made of: in an
@@ -297,7 +311,7 @@ impl Session {
 
     fn audit_entries(
         &self,
-        after: Option<u64>,
+        (after, to): (Option<u64>, u64),
         limit: usize,
         wanted: impl Fn(&AuditEntry) -> bool,
     ) -> Result<Vec<AuditEntry>> {
@@ -311,6 +325,9 @@ impl Session {
                 break;
             }
             let (at, bytes) = row?;
+            if at > to {
+                break;
+            }
             let entry = view.decode_audit_entry(&bytes)?;
             if wanted(&entry) {
                 let reason = match view.is_reason_erased(at)? {

@@ -170,6 +170,8 @@ pub struct Audit {
     pub by: Option<String>,
     /// The sequence of the entry before the page.
     pub after: Option<u64>,
+    /// The sequence of the last entry of the audit log that is looked at.
+    pub to: Option<u64>,
     /// The most entries of the page.
     pub limit: Option<usize>,
 }
@@ -187,7 +189,15 @@ impl Audit {
     /// Returns the entries of the page.
     pub fn page(&self, session: &Session) -> Result<Vec<AuditEntry>> {
         let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
-        Ok(match (&self.by, self.reads.unwrap_or_default()) {
+        let reads = self.reads.unwrap_or_default();
+        if let Some(to) = self.to {
+            if self.by.is_some() || reads {
+                let message = "to is for all entries of the audit log, without by and reads";
+                return Err(Error::arguments(message));
+            }
+            return Ok(session.audit_to(self.after, to, limit)?);
+        }
+        Ok(match (&self.by, reads) {
             (Some(actor), false) => session.audit_by(actor, self.after, limit)?,
             (None, false) => session.audit(self.after, limit)?,
             (Some(actor), true) => session.reads_by(actor, self.after, limit)?,

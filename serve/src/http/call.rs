@@ -175,6 +175,8 @@ pub(super) async fn answer(
         server.gate.enter(&access.running, route.is_long),
     );
     let turn = turn.await.map_err(|_| timed_out())??;
+    // Others may run while this answer waits for room, but not of the same token: they would wait as well.
+    let _own = turn.own();
     let cancel = CancelHandle::new();
     let _ended = CancelOnDrop(cancel.clone());
     let is_bounded = route.reach == Reach::Read && !route.is_long;

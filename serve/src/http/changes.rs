@@ -13,18 +13,20 @@ use grainstore_rpc::Client;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::to_raw_value;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::task::spawn_blocking;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::access::Caller;
-use super::call::call;
+use super::access::{Access, Caller};
+use super::call::{CancelOnDrop, call};
 use super::failure::{Failure, Result};
 use super::state::{Server, stopped};
 use super::streams::KEEP_ALIVE;
 
-/// Entries that are read at once.
+/// Entries that are looked at at once.
 const PAGE: u64 = 500;
+/// Time after which a feed tries again to read, where too many requests wait.
+const READ_AGAIN: Duration = Duration::from_secs(1);
 /// Time between two looks at the end of the log.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The same where another process has the store open.
@@ -111,21 +113,51 @@ impl Entry {
     }
 }
 
-/// Reads the entries behind a sequence, as a session sees them.
-async fn page(client: &Client, after: Option<u64>, limit: u64) -> Result<Page> {
-    let params = json!({ "after": after, "limit": limit });
+/// Reads the entries behind a sequence up to another, as a session sees them. `held` is held until that is done, also
+/// where nobody waits for it any more.
+async fn page(
+    client: &Client,
+    (after, to): (u64, u64),
+    limit: u64,
+    held: impl Send + 'static,
+) -> Result<Page> {
+    let params = json!({ "after": after, "to": to, "limit": limit });
     let params = to_raw_value(&params).map_err(grainstore_rpc::Error::from)?;
-    let answer = call(client, "audit", params, CancelHandle::new(), ()).await?;
+    let cancel = CancelHandle::new();
+    let _ended = CancelOnDrop(cancel.clone());
+    let answer = call(client, "audit", params, cancel, held).await?;
     serde_json::from_str(answer.get()).map_err(|error| grainstore_rpc::Error::from(error).into())
 }
 
-/// Reads as many entries behind a sequence as an answer has room for: one of a large batch has megabytes of addresses.
-async fn readable_page(client: &Client, after: u64) -> Result<Page> {
-    let mut limit = PAGE;
-    loop {
-        match page(client, Some(after), limit).await {
-            Err(failure) if failure.has_code("ERR_LIMIT") && limit > 1 => limit /= 2,
-            read => return read,
+/// What a feed reads with: it takes a turn for each page, as requests do.
+struct Reader {
+    server: Arc<Server>,
+    access: Arc<Access>,
+    /// Its place among the feeds of the token.
+    place: Arc<OwnedSemaphorePermit>,
+}
+
+impl Reader {
+    /// Reads as many entries behind a sequence, up to another, as an answer has room for: one of a large batch has
+    /// megabytes of addresses. Returns them, and how far it has looked.
+    async fn read(&self, (after, to): (u64, u64)) -> Result<(Vec<Entry>, u64)> {
+        let mut limit = PAGE;
+        loop {
+            let turn = self.server.gate.enter(&self.access.running, false).await;
+            let Ok(turn) = turn else {
+                tokio::time::sleep(READ_AGAIN).await;
+                continue;
+            };
+            let held = (turn, Arc::clone(&self.place));
+            match page(&self.access.client, (after, to), limit, held).await {
+                Err(failure) if failure.has_code("ERR_LIMIT") && limit > 1 => limit /= 2,
+                read => {
+                    let entries = read?.entries;
+                    let is_full = u64::try_from(entries.len()).is_ok_and(|read| read >= limit);
+                    let last = entries.last().map(|last| last.sequence).filter(|_| is_full);
+                    return Ok((entries, last.unwrap_or(to)));
+                }
+            }
         }
     }
 }
@@ -139,7 +171,7 @@ async fn head_of(client: &Client) -> Result<(u64, bool)> {
         let (count, _) = head.map_err(grainstore_rpc::Error::from)?;
         return Ok((count.saturating_sub(1), true));
     }
-    let page = page(client, Some(BEHIND_ALL), 1).await?;
+    let page = page(client, (BEHIND_ALL, BEHIND_ALL), 1, ()).await?;
     Ok((page.head.map_or(0, |head| head.sequence), false))
 }
 
@@ -176,7 +208,7 @@ pub(super) async fn respond(
             format!("a client has at most {} change feeds at once", super::access::MAX_FEEDS);
         Failure::too_many(StatusCode::TOO_MANY_REQUESTS, message, 10)
     })?;
-    let access = Arc::clone(&caller.access);
+    let access = &caller.access;
     let mut changed = server.head.0.subscribe();
     let (head, _) = head_of(&access.client).await?;
     if after.is_some_and(|after| after > head) {
@@ -191,10 +223,10 @@ pub(super) async fn respond(
     let mut after = after.unwrap_or(head);
     let (frames, received) =
         mpsc::channel::<std::result::Result<Bytes, std::convert::Infallible>>(16);
-    let server = Arc::clone(server);
     let mut stopping = server.stopping.subscribe();
+    let (server, access, place) = (Arc::clone(server), Arc::clone(access), Arc::new(place));
+    let reader = Reader { server: Arc::clone(&server), access: Arc::clone(&access), place };
     tokio::spawn(async move {
-        let _place = place;
         server.metrics.feeds.inc();
         let told = async {
             // A first line, so that a client sees that it is connected.
@@ -205,25 +237,26 @@ pub(super) async fn respond(
                     return None::<()>;
                 }
                 // Seen before the page is read: what comes between the two is read with the next one.
-                let head = *changed.borrow_and_update();
-                let read = readable_page(&access.client, after).await.ok()?;
-                for entry in &read.entries {
-                    if let Some(frame) = entry.frame() {
-                        frames.send(Ok(frame)).await.ok()?;
-                        spoke = Instant::now();
-                    }
-                }
-                match read.entries.last() {
-                    Some(last) => after = last.sequence,
-                    None => {
-                        // Entries that the session does not see are passed by.
-                        after = after.max(head);
-                        let quiet = KEEP_ALIVE.saturating_sub(spoke.elapsed());
-                        if tokio::time::timeout(quiet, changed.changed()).await.is_err() {
-                            frames.send(Ok(Bytes::from_static(b": \n\n"))).await.ok()?;
+                let head = (*changed.borrow_and_update()).max(head);
+                if after < head {
+                    let to = head.min(after.saturating_add(PAGE));
+                    let (entries, looked_at) = reader.read((after, to)).await.ok()?;
+                    for entry in &entries {
+                        if let Some(frame) = entry.frame() {
+                            frames.send(Ok(frame)).await.ok()?;
                             spoke = Instant::now();
                         }
                     }
+                    // Entries that the session does not see are passed by.
+                    after = looked_at;
+                }
+                let quiet = KEEP_ALIVE.saturating_sub(spoke.elapsed());
+                if after < head && !quiet.is_zero() {
+                    continue;
+                }
+                if tokio::time::timeout(quiet, changed.changed()).await.is_err() {
+                    frames.send(Ok(Bytes::from_static(b": \n\n"))).await.ok()?;
+                    spoke = Instant::now();
                 }
             }
         };

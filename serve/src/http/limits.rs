@@ -71,7 +71,16 @@ pub(super) struct Gate {
 /// A place, until it is dropped. It goes with the work, which may outlive the request.
 #[derive(Debug)]
 pub(super) struct Turn {
-    _places: Vec<OwnedSemaphorePermit>,
+    /// Of the places of the token; none of what takes long.
+    own: Option<Arc<OwnedSemaphorePermit>>,
+    _of_all: OwnedSemaphorePermit,
+}
+
+impl Turn {
+    /// The place among those of its token, which may be kept for longer than that among all.
+    pub(super) fn own(&self) -> Option<Arc<OwnedSemaphorePermit>> {
+        self.own.clone()
+    }
 }
 
 /// Counts one that waits.
@@ -104,19 +113,17 @@ impl Gate {
             // Those that take long have places of their own, so that they keep nobody waiting.
             let long = Arc::clone(&self.long).try_acquire_owned();
             let long = long.map_err(|_| busy("others of its kind are running"))?;
-            return Ok(Turn { _places: vec![long] });
+            return Ok(Turn { own: None, _of_all: long });
         }
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
         let _waits = Waits(&self.waiting);
         if before >= MAX_WAITING {
             return Err(busy("too many requests wait"));
         }
-        let mut places = Vec::with_capacity(2);
-        for of in [own, &self.running] {
-            let place = Arc::clone(of).acquire_owned().await;
-            places.push(place.map_err(|_| busy("the server is stopping"))?);
-        }
-        Ok(Turn { _places: places })
+        let stopping = |_| busy("the server is stopping");
+        let own = Arc::clone(own).acquire_owned().await.map_err(stopping)?;
+        let of_all = Arc::clone(&self.running).acquire_owned().await.map_err(stopping)?;
+        Ok(Turn { own: Some(Arc::new(own)), _of_all: of_all })
     }
 
     /// Requests that run.

@@ -14,6 +14,7 @@ use rmcp::transport::streamable_http_server::tower::StreamableHttpServerConfig;
 use serde_json::Value;
 
 use super::access::{Access, Caller};
+use super::call::read_large_body;
 use super::failure::{Failure, told_to_others};
 use super::routes::{ROUTES, Reach};
 use super::state::Server;
@@ -82,15 +83,18 @@ impl Operations for OfToken {
     }
 }
 
-/// Answers a request of the protocol, once it is its turn. The turn goes with the request to its work, which may outlive
-/// it.
+/// Answers a request of the protocol, once its body has come and it is its turn. The turn and the room of the body go
+/// with the request to its work, which may outlive it.
 pub(super) async fn respond(
     server: &Server,
     caller: &Caller,
-    mut request: Request<Body>,
+    request: Request<Body>,
 ) -> super::failure::Result<Response<Body>> {
+    let (parts, body) = request.into_parts();
+    let (body, taken) = read_large_body(server, &caller.access, body).await?;
+    let mut request = Request::from_parts(parts, Body::from(body));
     let turn = server.gate.enter(&caller.access.running, false).await?;
-    let held = HeldByWork(Arc::new((turn, caller.place.clone())));
+    let held = HeldByWork(Arc::new((turn, taken, caller.place.clone())));
     request.extensions_mut().insert(held);
     let service = server.services.of(server, &caller.access);
     let answered = tokio::time::timeout(server.setting.timeout, service.handle(request)).await;

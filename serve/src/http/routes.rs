@@ -584,6 +584,7 @@ pub(super) const ROUTES: &[Route] = &[
             LIMIT,
             query("by", Kind::Text, "entries of this actor alone"),
             query("reads", Kind::Flag, "whether it is the read log"),
+            query("to", Kind::Count, "the sequence of the last entry that is looked at"),
         ])
         .answers(&["entries"]),
     get("/v1/audit/segments", "ages_segments", UPKEEP)

@@ -2,7 +2,7 @@
 //! assigned.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use grainstore_format::EpochMs;
@@ -41,6 +41,7 @@ impl Default for WriteLimits {
 pub struct WriteQuotas {
     limits: WriteLimits,
     state: Mutex<QuotaState>,
+    last_created_ms: Arc<Mutex<Option<i64>>>,
 }
 
 #[derive(Debug, Default)]
@@ -48,7 +49,6 @@ struct QuotaState {
     adds: VecDeque<Instant>,
     supersedes: VecDeque<Instant>,
     reverts: VecDeque<Instant>,
-    last_created_ms: Option<i64>,
 }
 
 /// Kinds of writes that have a quota.
@@ -63,7 +63,22 @@ impl WriteQuotas {
     /// Returns full quotas.
     #[must_use]
     pub fn new(limits: WriteLimits) -> Self {
-        Self { limits, state: Mutex::default() }
+        Self { limits, ..Self::default() }
+    }
+
+    /// Returns full quotas for another session of the same memory: they share the clock for `created_at`.
+    #[must_use]
+    pub fn beside(&self) -> Self {
+        let last_created_ms = Arc::clone(&self.last_created_ms);
+        Self { limits: self.limits, last_created_ms, ..Self::default() }
+    }
+
+    /// Returns `true` if nothing was written in the last minute.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        let state = self.lock();
+        let mut times = [&state.adds, &state.supersedes, &state.reverts].into_iter().flatten();
+        times.all(|time| time.elapsed() >= MINUTE)
     }
 
     /// Returns the maximum writes per minute.
@@ -110,11 +125,11 @@ impl WriteQuotas {
     /// returned unchanged.
     pub(crate) fn created_at(&self, now: EpochMs) -> EpochMs {
         const BURST_MS: i64 = 1_000;
-        let mut state = self.lock();
+        let mut last_created = self.last_created_ms.lock().unwrap_or_else(PoisonError::into_inner);
         let now = now.get();
         let shared = |last: &i64| *last >= now && last.saturating_sub(now) < BURST_MS;
-        let at = state.last_created_ms.filter(shared).map_or(now, |last| last.saturating_add(1));
-        state.last_created_ms = Some(at);
+        let at = last_created.filter(shared).map_or(now, |last| last.saturating_add(1));
+        *last_created = Some(at);
         EpochMs::new(at)
     }
 

@@ -13,6 +13,7 @@ use grainstore_rpc::{Client, ClientOptions};
 use grainstore_serve::{Grant, HttpOptions, Profile, TlsFiles, Tokens, serve_http};
 use serde_json::json;
 use tempfile::TempDir;
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -68,6 +69,9 @@ pub(crate) struct Serve {
     mcp_allow_erase: bool,
 }
 
+/// Lines of the log that wait for its reader; more are lost.
+const MAX_LOG_LINES: usize = 4_096;
+
 /// What is logged. Contents never are.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Log {
@@ -116,7 +120,7 @@ impl Serve {
             Error::new(Code::Io, message, "name another address with --listen")
         })?;
         let address = listener.local_addr().unwrap_or(self.listen);
-        start_log(self.log);
+        let _log = start_log(self.log);
         let demo = self.demo.then(Demo::new).transpose()?;
         let store =
             demo.as_ref().map_or_else(|| context.globals.store.clone(), |demo| demo.store.clone());
@@ -206,8 +210,9 @@ fn tell(url: &str, address: SocketAddr, is_json: bool) {
     let _ = output.flush();
 }
 
-/// Starts the log on stderr.
-fn start_log(what: Log) {
+/// Starts the log on stderr: a reader that stands still keeps no request waiting, lines are lost then. What is returned
+/// writes the rest when it is dropped.
+fn start_log(what: Log) -> WorkerGuard {
     let (access, spans) = match what {
         Log::Off => (LevelFilter::OFF, LevelFilter::ERROR),
         Log::Access => (LevelFilter::INFO, LevelFilter::ERROR),
@@ -216,12 +221,15 @@ fn start_log(what: Log) {
     let targets = Targets::new()
         .with_target("grainstore::access", access)
         .with_target("grainstore::http", spans);
+    let (writer, guard) =
+        NonBlockingBuilder::default().buffered_lines_limit(MAX_LOG_LINES).finish(io::stderr());
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(io::stderr)
+        .with_writer(writer)
         .with_ansi(false)
         .with_span_events(FmtSpan::CLOSE);
     // A second log of one process stays the first one's.
     let _ = tracing_subscriber::registry().with(lines).with(targets).try_init();
+    guard
 }
 
 /// Has signals stop the server; a second one ends the process at once.

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
-use grainstore_cal::WriteQuotas;
 use grainstore_format::DidResolver;
 use grainstore_index::Sequence;
 
@@ -21,6 +20,7 @@ use crate::handle::cal_switch::SharedCalSwitch;
 use crate::handle::firewall::Firewall;
 use crate::handle::options::SharedResolver;
 use crate::handle::prepared_statements::PreparedStatements;
+use crate::handle::write_quotas::SessionQuotas;
 use crate::rules::policy::same_did;
 use crate::rules::preset::ActiveRules;
 use crate::search::embed::EmbeddingWorker;
@@ -53,7 +53,7 @@ pub(crate) struct StoreInner {
     pub(super) writer: Mutex<Running>,
     pub(super) writer_id: ThreadId,
     /// Quotas of CAL writes.
-    pub(super) writes: WriteQuotas,
+    pub(super) writes: SessionQuotas,
     /// Prepared CAL statements, by token.
     pub(super) kept: PreparedStatements,
     /// Switch for CAL: on, read-only or off.
@@ -98,7 +98,7 @@ impl StoreInner {
         self.cursor_key.bytes()
     }
 
-    pub(crate) fn writes(&self) -> &WriteQuotas {
+    pub(crate) fn writes(&self) -> &SessionQuotas {
         &self.writes
     }
 

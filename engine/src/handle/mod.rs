@@ -17,3 +17,4 @@ pub(crate) mod session_templates;
 pub(crate) mod sharing;
 pub(crate) mod store;
 pub(crate) mod upgrade;
+pub(crate) mod write_quotas;

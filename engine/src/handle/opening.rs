@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
-use grainstore_cal::WriteQuotas;
 use grainstore_format::EpochMs;
 use redb::backends::InMemoryBackend;
 use redb::{Builder, Database, ReadableDatabase, StorageBackend};
@@ -28,6 +27,7 @@ use crate::handle::options::OpenOptions;
 use crate::handle::prepared_statements::PreparedStatements;
 use crate::handle::store::Store;
 use crate::handle::upgrade::{format_of, upgrade};
+use crate::handle::write_quotas::SessionQuotas;
 use crate::rules::preset::{ActiveRules, RuleSet};
 use crate::search::embed::WakeWriter;
 use crate::search::retrieval::Retrieval;
@@ -236,7 +236,7 @@ impl Store {
             requests,
             writer: Mutex::new(Running::Still(writer)),
             writer_id,
-            writes: WriteQuotas::new(options.write_limits),
+            writes: SessionQuotas::new(options.write_limits),
             kept: PreparedStatements::new(token_key),
             switch: SharedCalSwitch::new(switch),
             firewall: options.firewall.clone(),

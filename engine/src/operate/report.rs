@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use data_encoding::HEXLOWER;
+use grainstore_cal::CancelHandle;
 use grainstore_index::IndexStats;
 use serde::Serialize;
 
@@ -15,6 +16,7 @@ use crate::disk::layout;
 use crate::handle::session::Session;
 use crate::handle::store::Store;
 use crate::handle::upgrade::format_of;
+use crate::read::query::ScanError;
 use crate::search::embed::EmbeddingStatus;
 use crate::search::texts::{ObserverDomain, TextIndexStatus};
 use crate::search::vectors::VectorSpaceStats;
@@ -253,21 +255,22 @@ impl Session {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn audit(&self, after: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>> {
-        self.audit_entries((after, u64::MAX), limit, |_| true)
+        self.audit_entries((after, u64::MAX), limit, &CancelHandle::new(), |_| true)
     }
 
     /// Returns entries like [`Session::audit`], of a part of the log: none after `to` is looked at. A session that sees
-    /// few of the entries looks at all of the log otherwise, until it has as many as it asked for.
+    /// few of the entries looks at all of that part, until it has as many as it asked for, or is cancelled.
     ///
     /// # Errors
-    /// `ERR_IO`, `ERR_INTEGRITY`.
+    /// `CAL-E082` once it is cancelled; `ERR_IO`, `ERR_INTEGRITY`.
     pub fn audit_to(
         &self,
         after: Option<u64>,
         to: u64,
         limit: usize,
+        cancel: &CancelHandle,
     ) -> Result<Vec<AuditEntry>> {
-        self.audit_entries((after, to), limit, |_| true)
+        self.audit_entries((after, to), limit, cancel, |_| true)
     }
 
     /// Returns entries like [`Session::audit`], but only those of one actor. Entries name actors by
@@ -282,7 +285,8 @@ impl Session {
         limit: usize,
     ) -> Result<Vec<AuditEntry>> {
         let pseudonym = self.view()?.chain_before_genesis()?.pseudonym(Some(actor));
-        self.audit_entries((after, u64::MAX), limit, |entry| entry.actor == pseudonym)
+        let never = CancelHandle::new();
+        self.audit_entries((after, u64::MAX), limit, &never, |entry| entry.actor == pseudonym)
     }
 
     /// Returns entries like [`Session::audit`], as they stand in the log, which is what evidence is made of: in an
@@ -313,6 +317,7 @@ impl Session {
         &self,
         (after, to): (Option<u64>, u64),
         limit: usize,
+        cancel: &CancelHandle,
         wanted: impl Fn(&AuditEntry) -> bool,
     ) -> Result<Vec<AuditEntry>> {
         self.flush_buffered_records()?;
@@ -328,6 +333,7 @@ impl Session {
             if at > to {
                 break;
             }
+            cancel.check().map_err(ScanError::Stopped)?;
             let entry = view.decode_audit_entry(&bytes)?;
             if wanted(&entry) {
                 let reason = match view.is_reason_erased(at)? {

@@ -1,10 +1,12 @@
 //! Operations that read: `resolve`, `get`, `get_batch`, `exists`, `history`, `audit`.
 
+use grainstore::cal::CancelHandle;
 use grainstore::limits::{MAX_AUDIT_ENTRIES, MAX_BATCH};
 use grainstore::{AuditEntry, ContentAddress, Session, StoredGrain};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::stream::Events;
 use crate::answer::List;
 use crate::arguments::epoch_ms;
 use crate::error::{Code, Error, Result};
@@ -188,18 +190,21 @@ struct Head {
 impl Audit {
     /// Returns the entries of the page.
     pub fn page(&self, session: &Session) -> Result<Vec<AuditEntry>> {
+        self.page_until(session, &CancelHandle::new())
+    }
+
+    fn page_until(&self, session: &Session, cancel: &CancelHandle) -> Result<Vec<AuditEntry>> {
         let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
         let reads = self.reads.unwrap_or_default();
-        if let Some(to) = self.to {
-            if self.by.is_some() || reads {
-                let message = "to is for all entries of the audit log, without by and reads";
-                return Err(Error::arguments(message));
-            }
-            return Ok(session.audit_to(self.after, to, limit)?);
+        if self.to.is_some() && (self.by.is_some() || reads) {
+            let message = "to is for all entries of the audit log, without by and reads";
+            return Err(Error::arguments(message));
         }
         Ok(match (&self.by, reads) {
             (Some(actor), false) => session.audit_by(actor, self.after, limit)?,
-            (None, false) => session.audit(self.after, limit)?,
+            (None, false) => {
+                session.audit_to(self.after, self.to.unwrap_or(u64::MAX), limit, cancel)?
+            }
             (Some(actor), true) => session.reads_by(actor, self.after, limit)?,
             (None, true) => session.reads(self.after, limit)?,
         })
@@ -213,12 +218,12 @@ pub(crate) struct Entries {
     head: Option<Head>,
 }
 
-pub(crate) fn audit(given: Audit, session: &Session) -> Result<Entries> {
+pub(crate) fn audit(given: Audit, session: &Session, events: &mut Events<'_>) -> Result<Entries> {
     if given.limit.is_some_and(|limit| limit > MAX_AUDIT_ENTRIES) {
         let message = format!("at most {MAX_AUDIT_ENTRIES} entries at a time");
         return Err(Error::new(Code::Limit, message, "go on with after"));
     }
-    let entries = listed(given.page(session)?)?;
+    let entries = listed(given.page_until(session, &events.cancel())?)?;
     let head = match given.reads {
         Some(true) => session.reads_head()?,
         _ => Some(session.audit_head()?),

@@ -112,7 +112,7 @@ const METHODS: &[Method] = &[
     method!("prepare", calls::prepare),
     method!("execute", calls::execute),
     method!("cal_switch", calls::cal_switch),
-    method!("audit", reads::audit),
+    method!("audit", reads::audit, events),
     method!("checkpoint", maintain::checkpoint),
     method!("verify", maintain::verify),
     method!("stats", maintain::stats),

@@ -35,6 +35,9 @@ const MAX_SIGNED_IN: usize = 16;
 /// What the name of the console's cookie begins with. The port follows: browsers send the cookies of one port of a
 /// machine to its others, too, and two servers must not sign each other's people out.
 const COOKIE: &str = "grainstore_console_";
+/// What it begins with where browsers connect encrypted: they take such a cookie from this host alone, and no other of
+/// its domain can set it.
+const OWN_HOST: &str = "__Host-";
 /// The header that a page of the console adds, and no other page can.
 const CSRF: &str = "x-csrf-token";
 /// What a client is told to send.
@@ -131,6 +134,8 @@ pub(super) struct Accesses {
     rate: u32,
     /// The name of the console's cookie.
     cookie: String,
+    /// The attribute of a cookie that is sent encrypted alone.
+    secure: &'static str,
     /// The file of tokens, as it was read last.
     kept: RwLock<(Stamp, Arc<Kept>)>,
     /// Held while it is read.
@@ -166,13 +171,13 @@ fn secret() -> grainstore_rpc::Result<String> {
 
 impl Accesses {
     /// `console` is what who started the server may do. Each token may ask `rate` times a second. The server listens on
-    /// `port`.
+    /// `port`, and browsers reach it encrypted or not.
     pub(super) fn new(
         tokens: Tokens,
         store: Client,
         console: Grant,
         rate: u32,
-        port: u16,
+        (port, is_encrypted): (u16, bool),
     ) -> grainstore_rpc::Result<Self> {
         let directory = tokens.directory();
         let (kept, stamp) = tokens.read()?;
@@ -181,7 +186,8 @@ impl Accesses {
             tokens,
             store,
             rate,
-            cookie: format!("{COOKIE}{port}"),
+            cookie: format!("{}{COOKIE}{port}", if is_encrypted { OWN_HOST } else { "" }),
+            secure: if is_encrypted { "; Secure" } else { "" },
             kept: RwLock::new((stamp, Arc::new(kept))),
             reading: Mutex::default(),
             directory,
@@ -352,7 +358,6 @@ impl Accesses {
         code: Option<&str>,
         token: Option<&str>,
         from: IpAddr,
-        is_encrypted: bool,
     ) -> Result<Welcome> {
         let access = match (code, token) {
             (Some(code), None) => self.by_code(code),
@@ -377,9 +382,7 @@ impl Accesses {
             all.remove(&oldest);
         }
         all.insert(digest(&cookie), SignedIn { access, csrf, since: Instant::now() });
-        let secure = if is_encrypted { "; Secure" } else { "" };
-        let seconds = SIGNED_IN.as_secs();
-        let cookie = self.cookie(&cookie, seconds, secure)?;
+        let cookie = self.cookie(&cookie, SIGNED_IN.as_secs())?;
         Ok(Welcome { cookie, told })
     }
 
@@ -420,12 +423,12 @@ impl Accesses {
             let mut all = self.signed_in.lock().unwrap_or_else(PoisonError::into_inner);
             all.remove(&digest(cookie));
         }
-        self.cookie("", 0, "")
+        self.cookie("", 0)
     }
 
     /// The cookie that a browser is to keep.
-    fn cookie(&self, value: &str, seconds: u64, secure: &str) -> Result<HeaderValue> {
-        let name = &self.cookie;
+    fn cookie(&self, value: &str, seconds: u64) -> Result<HeaderValue> {
+        let (name, secure) = (&self.cookie, self.secure);
         let cookie =
             format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
         HeaderValue::from_str(&cookie).map_err(|_| Failure::malformed("no cookie"))

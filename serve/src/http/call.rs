@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody, to_bytes};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use grainstore::cal::CancelHandle;
@@ -15,16 +15,22 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::task::spawn_blocking;
+use tokio_stream::StreamExt as _;
 
 use super::access::{Access, Caller};
 use super::failure::{Failure, Result};
-use super::limits::Taken;
+use super::limits::{MAX_HELD_BYTES, Room, SMALL_BYTES, Taken, read_bytes};
 use super::params::{Params, collect, object};
 use super::routes::{Reach, Route, Verb};
 use super::state::Server;
 
 /// How long the body of a request may take to come.
 pub(super) const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// Bytes of a large body that room is taken for at a time.
+const ROOM_STEP_BYTES: usize = 256 << 10;
+/// How many times as large a body may become when it is read, without taking room for that.
+const USUAL_GROWTH: usize = 8;
 
 /// Cancels the work of a request once nobody waits for it.
 pub(super) struct CancelOnDrop(pub(super) CancelHandle);
@@ -35,7 +41,8 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Reads the body of a request, once there is room for it. The room is taken until what is returned with it is dropped.
+/// Reads the body of a request, and takes room for it as it comes, and for what it comes to when it is read. The room is
+/// taken until what is returned with it is dropped.
 ///
 /// # Errors
 /// 413 beyond what a body may have, 408 where it takes too long, 400 where it breaks off, 503 where there is no room.
@@ -45,9 +52,19 @@ pub(super) async fn read_large_body(
     body: Body,
 ) -> Result<(Bytes, Taken)> {
     let most = server.setting.max_body_bytes;
-    let told = body.size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
-    let taken = access.room.take(&server.room, told.unwrap_or(most).min(most)).await?;
-    Ok((read_body(body, most).await?, taken))
+    let (body, taken) = read_body_into(body, most, Some((&access.room, &server.room))).await?;
+    let bytes = read_bytes(&body);
+    if bytes > MAX_HELD_BYTES {
+        let message = "the body has too many values, though it is not too long";
+        let hint = "send less at a time";
+        let status = StatusCode::PAYLOAD_TOO_LARGE;
+        return Err(Failure::new(status, "ERR_TOO_LARGE", message, hint));
+    }
+    let mut taken = taken;
+    if bytes > body.len().saturating_mul(USUAL_GROWTH) {
+        access.room.grow(&server.room, &mut taken, bytes).await?;
+    }
+    Ok((body, taken))
 }
 
 /// Reads a body of so many bytes at most.
@@ -55,6 +72,15 @@ pub(super) async fn read_large_body(
 /// # Errors
 /// 413 beyond them, 408 where it takes too long, 400 where it breaks off.
 pub(super) async fn read_body(body: Body, most: usize) -> Result<Bytes> {
+    read_body_into(body, most, None).await.map(|(body, _)| body)
+}
+
+/// Reads a body, and takes room for it as it comes: of a client and of all.
+async fn read_body_into(
+    body: Body,
+    most: usize,
+    room: Option<(&Room, &Room)>,
+) -> Result<(Bytes, Taken)> {
     let too_large = || {
         let message = format!("a request has at most {most} bytes");
         let hint = "send less at a time; the server has --max-body";
@@ -64,19 +90,28 @@ pub(super) async fn read_body(body: Body, most: usize) -> Result<Bytes> {
     if body.size_hint().lower() > most as u64 {
         return Err(too_large());
     }
-    let read = tokio::time::timeout(BODY_TIME, to_bytes(body, most)).await;
+    let read = async {
+        let (mut taken, mut whole) = (Taken::default(), Vec::new());
+        let mut pieces = body.into_data_stream();
+        while let Some(piece) = pieces.next().await {
+            let piece =
+                piece.map_err(|_| Failure::malformed("the body of the request broke off"))?;
+            if whole.len().saturating_add(piece.len()) > most {
+                return Err(too_large());
+            }
+            whole.extend_from_slice(&piece);
+            if let Some((own, all)) = room.filter(|_| whole.len() > SMALL_BYTES) {
+                own.grow(all, &mut taken, whole.len().next_multiple_of(ROOM_STEP_BYTES)).await?;
+            }
+        }
+        Ok((Bytes::from(whole), taken))
+    };
+    let read = tokio::time::timeout(BODY_TIME, read).await;
     let late = |_| {
         let message = "the body of the request did not come in time";
         Failure::new(StatusCode::REQUEST_TIMEOUT, "ERR_TIMEOUT", message, "send it at once")
     };
-    read.map_err(late)?.map_err(|error| {
-        let is_long = std::error::Error::source(&error)
-            .is_some_and(|error| error.to_string().contains("limit"));
-        match is_long {
-            true => too_large(),
-            false => Failure::malformed("the body of the request broke off"),
-        }
-    })
+    read.map_err(late)?
 }
 
 /// Checks whether somebody may call a route with these parameters. The store decides as well.

@@ -20,6 +20,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::access::{Access, Caller};
 use super::call::{CancelOnDrop, call};
 use super::failure::{Failure, Result};
+use super::limits::Taken;
 use super::state::{Server, stopped};
 use super::streams::KEEP_ALIVE;
 
@@ -135,28 +136,53 @@ struct Reader {
     access: Arc<Access>,
     /// Its place among the feeds of the token.
     place: Arc<OwnedSemaphorePermit>,
+    /// Most entries of the next page.
+    limit: u64,
+}
+
+/// What was read, and how far; with the room that it takes.
+struct Told {
+    frames: Vec<Bytes>,
+    looked_at: u64,
+    _taken: Taken,
 }
 
 impl Reader {
     /// Reads as many entries behind a sequence, up to another, as an answer has room for: one of a large batch has
-    /// megabytes of addresses. Returns them, and how far it has looked.
-    async fn read(&self, (after, to): (u64, u64)) -> Result<(Vec<Entry>, u64)> {
-        let mut limit = PAGE;
+    /// megabytes of addresses.
+    async fn read(&mut self, (after, to): (u64, u64)) -> Result<Told> {
         loop {
             let turn = self.server.gate.enter(&self.access.running, false).await;
             let Ok(turn) = turn else {
                 tokio::time::sleep(READ_AGAIN).await;
                 continue;
             };
+            let own = turn.own();
             let held = (turn, Arc::clone(&self.place));
-            match page(&self.access.client, (after, to), limit, held).await {
-                Err(failure) if failure.has_code("ERR_LIMIT") && limit > 1 => limit /= 2,
+            match page(&self.access.client, (after, to), self.limit, held).await {
+                Err(failure) if failure.has_code("ERR_LIMIT") && self.limit > 1 => self.limit /= 2,
                 read => {
                     let entries = read?.entries;
-                    let is_full = u64::try_from(entries.len()).is_ok_and(|read| read >= limit);
-                    let last = entries.last().map(|last| last.sequence).filter(|_| is_full);
-                    return Ok((entries, last.unwrap_or(to)));
+                    let read = u64::try_from(entries.len()).unwrap_or(u64::MAX);
+                    let last = entries.last().filter(|_| read >= self.limit);
+                    let looked_at = last.map_or(to, |last| last.sequence);
+                    self.limit = PAGE.min(self.limit.saturating_mul(2));
+                    let frames: Vec<_> = entries.iter().filter_map(Entry::frame).collect();
+                    drop(entries);
+                    let bytes = frames.iter().map(Bytes::len).sum();
+                    let taken = self.room(bytes).await;
+                    drop(own);
+                    return Ok(Told { frames, looked_at, _taken: taken });
                 }
+            }
+        }
+    }
+
+    /// Waits for room for frames.
+    async fn room(&self, bytes: usize) -> Taken {
+        loop {
+            if let Ok(taken) = self.access.room.take(&self.server.room, bytes).await {
+                return taken;
             }
         }
     }
@@ -222,10 +248,11 @@ pub(super) async fn respond(
     }
     let mut after = after.unwrap_or(head);
     let (frames, received) =
-        mpsc::channel::<std::result::Result<Bytes, std::convert::Infallible>>(16);
+        mpsc::channel::<std::result::Result<Bytes, std::convert::Infallible>>(1);
     let mut stopping = server.stopping.subscribe();
     let (server, access, place) = (Arc::clone(server), Arc::clone(access), Arc::new(place));
-    let reader = Reader { server: Arc::clone(&server), access: Arc::clone(&access), place };
+    let (own, of) = (Arc::clone(&server), Arc::clone(&access));
+    let mut reader = Reader { server: own, access: of, place, limit: PAGE };
     tokio::spawn(async move {
         server.metrics.feeds.inc();
         let told = async {
@@ -240,15 +267,13 @@ pub(super) async fn respond(
                 let head = (*changed.borrow_and_update()).max(head);
                 if after < head {
                     let to = head.min(after.saturating_add(PAGE));
-                    let (entries, looked_at) = reader.read((after, to)).await.ok()?;
-                    for entry in &entries {
-                        if let Some(frame) = entry.frame() {
-                            frames.send(Ok(frame)).await.ok()?;
-                            spoke = Instant::now();
-                        }
+                    let mut told = reader.read((after, to)).await.ok()?;
+                    for frame in told.frames.drain(..) {
+                        frames.send(Ok(frame)).await.ok()?;
+                        spoke = Instant::now();
                     }
                     // Entries that the session does not see are passed by.
-                    after = looked_at;
+                    after = told.looked_at;
                 }
                 let quiet = KEEP_ALIVE.saturating_sub(spoke.elapsed());
                 if after < head && !quiet.is_zero() {

@@ -92,10 +92,8 @@ pub(super) async fn sign_in(server: &Server, from: IpAddr, body: Body) -> Result
     let body = read_body(body, MAX_SIGN_IN_BYTES).await?;
     let given: SignIn = serde_json::from_slice(&body)
         .map_err(|_| Failure::malformed("give code or token, in JSON"))?;
-    let is_encrypted = server.setting.names.is_encrypted();
     let accesses = server.accesses()?;
-    let welcome =
-        accesses.sign_in(given.code.as_deref(), given.token.as_deref(), from, is_encrypted)?;
+    let welcome = accesses.sign_in(given.code.as_deref(), given.token.as_deref(), from)?;
     let mut response = json_response(welcome.told.to_string());
     response.headers_mut().insert(header::SET_COOKIE, welcome.cookie);
     Ok(response)

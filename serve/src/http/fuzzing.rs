@@ -45,7 +45,7 @@ impl Served {
             allow_erase: true,
         };
         let server = Arc::new(Server::new(setting));
-        let _ = server.accesses.set(Accesses::new(tokens, client, grant, u32::MAX, 0)?);
+        let _ = server.accesses.set(Accesses::new(tokens, client, grant, u32::MAX, (0, false))?);
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| Error::new(Code::Io, error.to_string(), ""))?;
         let app = router::router(&server);

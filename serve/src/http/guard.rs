@@ -123,15 +123,14 @@ impl Names {
             let message = "pages of other origins may not use this server";
             Failure::forbidden(message, "call it from a program, or use its console")
         };
+        // A request under the public name came by its URL: pages of that name without encryption are others.
+        let public = self.public.as_ref().filter(|(_, own)| own.eq_ignore_ascii_case(host));
+        let own = match public {
+            Some((scheme, authority)) => format!("{scheme}://{authority}"),
+            None => format!("{}://{host}", if self.has_tls { "https" } else { "http" }),
+        };
         for origin in headers.get_all(header::ORIGIN) {
-            let origin = origin.to_str().map_err(|_| foreign())?;
-            let scheme = if self.has_tls { "https" } else { "http" };
-            let own = format!("{scheme}://{host}");
-            let public = self.public.as_ref();
-            let public = public.map(|(scheme, authority)| format!("{scheme}://{authority}"));
-            let is_own = origin.eq_ignore_ascii_case(&own)
-                || public.is_some_and(|public| origin.eq_ignore_ascii_case(&public));
-            if !is_own {
+            if !origin.to_str().is_ok_and(|origin| origin.eq_ignore_ascii_case(&own)) {
                 return Err(foreign());
             }
         }
@@ -250,6 +249,11 @@ mod tests {
         let host = ("host", "memory.example.org");
         assert_eq!(status(&names, &[host, ("origin", "https://memory.example.org")]), 200);
         assert_eq!(status(&names, &[host, ("origin", "https://memory.example.org.evil")]), 403);
+        assert_eq!(status(&names, &[host, ("origin", "http://memory.example.org")]), 403);
+        // Beside the proxy it is what it is.
+        let direct = ("host", "127.0.0.1:7117");
+        assert_eq!(status(&names, &[direct, ("origin", "http://127.0.0.1:7117")]), 200);
+        assert_eq!(status(&names, &[direct, ("origin", "https://memory.example.org")]), 403);
         for wrong in ["memory.example.org", "ftp://a", "https://", "https://a/b", "https://a b"] {
             assert!(Names::new(Some(wrong), &[], false).is_err(), "{wrong}");
         }

@@ -10,6 +10,7 @@ use axum::http::StatusCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::failure::{Failure, Result};
+use super::listen::network_of;
 
 /// Requests that run at once. Each has a thread meanwhile.
 pub(super) const MAX_RUNNING: usize = 64;
@@ -28,7 +29,7 @@ pub(super) const MAX_HELD_BYTES: usize = 256 << 20;
 /// The same of one token.
 pub(super) const MAX_HELD_BYTES_OF_TOKEN: usize = 64 << 20;
 /// Bytes of a body that is not counted.
-const SMALL_BYTES: usize = 64 << 10;
+pub(super) const SMALL_BYTES: usize = 64 << 10;
 /// How long a large body waits for room.
 const ROOM_TIME: Duration = Duration::from_secs(5);
 /// Addresses of the network that are remembered.
@@ -149,7 +150,9 @@ pub(super) struct Room {
 /// Room that a body takes, until it is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
-    _held: Vec<OwnedSemaphorePermit>,
+    held: Vec<OwnedSemaphorePermit>,
+    /// Of the room of a client, and of that of all.
+    units: [u32; 2],
 }
 
 impl Room {
@@ -158,27 +161,65 @@ impl Room {
         Self { places: Arc::new(Semaphore::new(bytes >> 10)), size }
     }
 
-    /// Waits for room for a body, here and in the room of all. A body larger than the room takes all of it.
+    /// Waits for room for a body, here and in the room of all. A body larger than the room takes all of it, a small one
+    /// none.
     ///
     /// # Errors
     /// 503 where there is none for a while.
     pub(super) async fn take(&self, all: &Self, bytes: usize) -> Result<Taken> {
-        if bytes <= SMALL_BYTES {
-            return Ok(Taken::default());
+        let mut taken = Taken::default();
+        if bytes > SMALL_BYTES {
+            self.grow(all, &mut taken, bytes).await?;
         }
+        Ok(taken)
+    }
+
+    /// Waits until a body that has grown to so many bytes has room.
+    ///
+    /// # Errors
+    /// As [`Room::take`].
+    pub(super) async fn grow(&self, all: &Self, taken: &mut Taken, bytes: usize) -> Result<()> {
         let units = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX);
-        let units = units.min(self.size).min(all.size);
-        let taken = async {
-            let own = Arc::clone(&self.places).acquire_many_owned(units).await.ok()?;
-            let of_all = Arc::clone(&all.places).acquire_many_owned(units).await.ok()?;
-            Some(Taken { _held: vec![own, of_all] })
+        let more = async {
+            for (room, has) in [self, all].into_iter().zip(&mut taken.units) {
+                let wanted = units.min(room.size).saturating_sub(*has);
+                if wanted > 0 {
+                    let places = Arc::clone(&room.places);
+                    taken.held.push(places.acquire_many_owned(wanted).await.ok()?);
+                    *has = has.saturating_add(wanted);
+                }
+            }
+            Some(())
         };
-        let taken = tokio::time::timeout(ROOM_TIME, taken).await;
-        taken.ok().flatten().ok_or_else(|| {
+        let more = tokio::time::timeout(ROOM_TIME, more).await;
+        more.ok().flatten().ok_or_else(|| {
             let message = "too much is under way: answers that nobody takes, or large requests";
             Failure::too_many(StatusCode::SERVICE_UNAVAILABLE, message, 5)
         })
     }
+}
+
+/// Bytes that a JSON object takes at most in memory, and any other value.
+const OBJECT_BYTES: usize = 1_100;
+const VALUE_BYTES: usize = 180;
+
+/// The bytes that a body of JSON comes to when it is read, which may be many times its own: `{"":0}` has six.
+pub(super) fn read_bytes(body: &[u8]) -> usize {
+    let (mut objects, mut values) = (0_usize, 0_usize);
+    let (mut in_text, mut escaped) = (false, false);
+    for byte in body {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'{' => objects += 1,
+            b',' | b'[' => values += 1,
+            _ => {}
+        }
+    }
+    let values = values.saturating_mul(VALUE_BYTES);
+    objects.saturating_mul(OBJECT_BYTES).saturating_add(values).max(body.len())
 }
 
 /// Requests that failed to sign in, by the address they came from. One with a token that holds is never counted, nor
@@ -192,6 +233,7 @@ impl Failed {
     /// # Errors
     /// 429 after too many in a minute.
     pub(super) fn count(&self, from: IpAddr) -> Result<()> {
+        let from = network_of(from);
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let minute = Duration::from_secs(60);
         if all.len() >= MAX_ADDRESSES {
@@ -215,6 +257,28 @@ impl Failed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_of_values_are_counted_and_those_of_texts_are_not() {
+        assert_eq!(read_bytes(b""), 0);
+        assert_eq!(read_bytes(br#""a,[{\",""#), 9);
+        assert_eq!(read_bytes(br#"{"a":[1,2]}"#), OBJECT_BYTES + 2 * VALUE_BYTES);
+        assert_eq!(read_bytes(br#"{"a\\":{}}"#), 2 * OBJECT_BYTES);
+    }
+
+    #[tokio::test]
+    async fn room_grows_with_its_body_and_one_larger_than_the_room_takes_all() {
+        let (own, all) = (Room::new(4 << 20), Room::new(16 << 20));
+        let mut taken = own.take(&all, 1 << 20).await.unwrap();
+        own.grow(&all, &mut taken, 2 << 20).await.unwrap();
+        own.grow(&all, &mut taken, 1 << 20).await.unwrap();
+        assert_eq!((own.places.available_permits(), all.places.available_permits()), (2048, 14336));
+        own.grow(&all, &mut taken, 8 << 20).await.unwrap();
+        assert_eq!((own.places.available_permits(), all.places.available_permits()), (0, 8192));
+        drop(taken);
+        assert_eq!((own.places.available_permits(), all.places.available_permits()), (4096, 16384));
+        assert_eq!(own.take(&all, SMALL_BYTES).await.unwrap().units, [0, 0]);
+    }
 
     #[test]
     fn a_bucket_gives_what_it_holds_and_fills_again() {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::io::BufReader;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,6 +33,8 @@ use super::state::{Server, stopped};
 
 /// Connections at once; others wait to be accepted.
 pub(super) const MAX_CONNECTIONS: usize = 1_024;
+/// Files that are kept for the store and the server, of those that the system lets a process have open.
+const OWN_FILES: usize = 256;
 /// Connections of one address of the network at once, where no proxy is in front; others are ended.
 pub(super) const MAX_CONNECTIONS_OF_ADDRESS: usize = 512;
 /// How long the head of a request may take, and how long a connection may idle.
@@ -95,6 +97,53 @@ impl TlsFiles {
     }
 }
 
+/// Has the system let this process have as many files open as it may, and returns how many connections that leaves: the
+/// store opens files too, and would fail without.
+pub(super) fn connections() -> usize {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let of = getrlimit(Resource::Nofile);
+        let raised = Rlimit { current: of.maximum, maximum: of.maximum };
+        let current = match setrlimit(Resource::Nofile, raised) {
+            Ok(()) => of.maximum,
+            Err(_) => of.current,
+        };
+        let files = current.and_then(|files| usize::try_from(files).ok());
+        let left = files.map_or(MAX_CONNECTIONS, |files| files.saturating_sub(OWN_FILES));
+        left.clamp(16, MAX_CONNECTIONS)
+    }
+    #[cfg(not(unix))]
+    {
+        MAX_CONNECTIONS
+    }
+}
+
+/// The addresses that count as one: whoever has an address of IPv6 has all of its network.
+pub(super) fn network_of(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(long) => match long.to_ipv4_mapped() {
+            Some(short) => IpAddr::V4(short),
+            None => IpAddr::V6(Ipv6Addr::from_bits(long.to_bits() >> 64 << 64)),
+        },
+    }
+}
+
+#[cfg(test)]
+#[test]
+fn addresses_of_one_network_count_as_one() {
+    for (one, other, same) in [
+        ("10.0.0.1", "10.0.0.2", false),
+        ("2001:db8::1", "2001:db8::ffff:1", true),
+        ("2001:db8:0:1::1", "2001:db8:0:2::1", false),
+        ("::ffff:10.0.0.1", "10.0.0.1", true),
+    ] {
+        let [one, other] = [one, other].map(|text| network_of(text.parse().unwrap()));
+        assert_eq!(one == other, same, "{one} {other}");
+    }
+}
+
 /// Where a request comes from, and the place of its connection.
 #[derive(Debug, Clone)]
 pub(super) struct Peer {
@@ -124,6 +173,7 @@ impl Place {
     ) -> Option<Self> {
         let has_proxy = server.setting.names.has_proxy();
         let most = if has_proxy { MAX_CONNECTIONS } else { MAX_CONNECTIONS_OF_ADDRESS };
+        let address = network_of(address);
         let mut all = by_address.lock().unwrap_or_else(PoisonError::into_inner);
         let count = all.entry(address).or_default();
         if *count >= most {
@@ -156,7 +206,8 @@ pub(super) async fn serve(
     tls: Option<TlsAcceptor>,
     app: Router,
 ) {
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let connections = connections();
+    let places = Arc::new(Semaphore::new(connections));
     let by_address = ByAddress::default();
     let mut stopping = server.stopping.subscribe();
     loop {
@@ -187,7 +238,7 @@ pub(super) async fn serve(
     }
     drop(listener);
     // Connections that are still open then are cut with the runtime.
-    let all = u32::try_from(MAX_CONNECTIONS).unwrap_or(u32::MAX);
+    let all = u32::try_from(connections).unwrap_or(u32::MAX);
     let _ = tokio::time::timeout(STOP_TIME, places.acquire_many(all)).await;
 }
 

@@ -162,12 +162,12 @@ pub fn serve_http(
         let listener = tokio::net::TcpListener::from_std(listener).map_err(io)?;
         let app = router::router(&server);
         let serving = tokio::spawn(listen::serve(Arc::clone(&server), listener, tls, app));
+        let place = (address.port(), server.setting.names.is_encrypted());
         let opening = {
             let server = Arc::clone(&server);
             spawn_blocking(move || -> Result<(Client, String)> {
                 let client = open()?;
-                let accesses =
-                    Accesses::new(tokens, client.clone(), console, rate, address.port())?;
+                let accesses = Accesses::new(tokens, client.clone(), console, rate, place)?;
                 let code = accesses.new_code()?;
                 let _ = server.accesses.set(accesses);
                 Ok((client, code))

@@ -277,10 +277,11 @@ async fn of_route(route: &'static Route, asked: Asked, caller: Caller) -> Result
     let Some(form) = form else {
         return answer(&server, route, &caller, &path, &parts, body).await;
     };
-    let (body, _taken) = read_large_body(&server, &caller.access, body).await?;
+    let (body, taken) = read_large_body(&server, &caller.access, body).await?;
     let params = collect(route, &path, parts.uri.query(), &parts.headers, &body)?;
     check_reach(route, &caller, &params)?;
-    let stream = server.streams.start(&caller.access, object(&params)?, &server.metrics.streams)?;
+    let params = (object(&params)?, taken);
+    let stream = server.streams.start(&caller.access, params, &server.metrics.streams)?;
     streams::respond(&server, &caller.access, stream, form, None).await
 }
 

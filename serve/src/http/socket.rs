@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, watch};
 use super::access::Caller;
 use super::call::check_reach;
 use super::failure::{Failure, Result};
+use super::limits::Taken;
 use super::params::{Params, object};
 use super::routes::{Param, Place, Route};
 use super::state::{Server, stopped};
@@ -197,7 +198,11 @@ fn start(
         return Err(Failure::malformed(format!("{name:?} is unknown in payload")));
     }
     check_reach(route, caller, &params)?;
-    let stream = server.streams.start(&caller.access, object(&params)?, &server.metrics.streams)?;
+    let stream = server.streams.start(
+        &caller.access,
+        (object(&params)?, Taken::default()),
+        &server.metrics.streams,
+    )?;
     let (paused, pause) = watch::channel(false);
     let reader = stream.attach(None)?;
     tokio::spawn(forward(Arc::clone(&stream), reader, request.to_owned(), pause, tell.clone()));

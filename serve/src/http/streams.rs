@@ -22,6 +22,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::access::{Access, Caller, new_name};
 use super::failure::{Failure, Result};
+use super::limits::Taken;
 use super::state::Server;
 
 /// Bytes of events that are not taken, after which the statement waits.
@@ -401,7 +402,7 @@ impl Streams {
     pub(super) fn start(
         self: &Arc<Self>,
         access: &Arc<Access>,
-        params: Box<RawValue>,
+        (params, room): (Box<RawValue>, Taken),
         gauge: &Gauge,
     ) -> Result<Arc<Stream>> {
         let place = Arc::clone(&access.streams).try_acquire_owned().map_err(|_| {
@@ -429,6 +430,7 @@ impl Streams {
         }
         let (running, client) = (Running::new(&stream, gauge), access.client.clone());
         drop(spawn_blocking(move || {
+            let _room = room;
             let how = run(&client, &params, &running.stream);
             running.stream.end(how);
         }));

@@ -1,13 +1,14 @@
 //! What a holder of a token, or somebody without one, tried in order to go on, to see, or to keep others out.
 
 use std::fs;
+use std::io::Write as _;
 use std::time::Duration;
 
 use grainstore_rpc::Client;
 use grainstore_serve::{Grant, NewToken, Tokens};
 use serde_json::{Value, json};
 
-use crate::kit::Served;
+use crate::kit::{Served, belief};
 use crate::socket::Socket;
 use crate::streams::{STATEMENT, start, with_beliefs};
 
@@ -150,11 +151,7 @@ fn what_reaching_the_store_comes_to_names_no_place_and_no_process() {
     let place = served.path().to_str().unwrap().to_owned();
     let refused = [
         served.get(&token, &format!("/v1/grains/{address}")),
-        served.post(
-            &token,
-            "/v1/grains",
-            &json!({ "grain": crate::kit::belief("team", "bob", "tea") }),
-        ),
+        served.post(&token, "/v1/grains", &json!({ "grain": belief("team", "bob", "tea") })),
         served.post(&token, "/v1/cal", &json!({ "query": "RECALL beliefs" })),
     ];
     for answer in refused {
@@ -182,4 +179,115 @@ fn a_stream_is_not_taken_from_its_reader_by_head() {
         last = kind;
     }
     assert_eq!(last, "assembly_completed");
+}
+
+#[test]
+fn bodies_that_do_not_come_take_neither_turns_nor_room() {
+    let served = Served::new();
+    let token = served.tenant("team");
+    let bearer = format!("Bearer {token}");
+    let mut held = Vec::new();
+    for (path, count, length) in [("/mcp", 16, "1000"), ("/v1/query", 16, "16000000")] {
+        for _ in 0..count {
+            let mut stream = served.connect();
+            let headers = [
+                ("Authorization", bearer.as_str()),
+                ("Content-Type", "application/json"),
+                ("Accept", "application/json, text/event-stream"),
+                ("Content-Length", length),
+            ];
+            let head = served.head(&format!("POST {path}"), &headers);
+            stream.write_all(head.as_bytes()).unwrap();
+            stream.write_all(b"{").unwrap();
+            held.push(stream);
+        }
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(served.get(&token, "/v1/latest?subject=alice&relation=likes").status, 200);
+    // One that needs room for its body.
+    let mut grain = belief("team", "alice", &"tea ".repeat(40_000));
+    grain["relation"] = json!("drinks");
+    assert_eq!(served.post(&token, "/v1/grains", &json!({ "grain": grain })).status, 201);
+    // That was before any of the others was given up.
+    for stream in held {
+        stream.set_nonblocking(true).unwrap();
+        let waits = stream.peek(&mut [0]).unwrap_err();
+        assert_eq!(waits.kind(), std::io::ErrorKind::WouldBlock);
+    }
+}
+
+#[test]
+fn a_body_that_comes_to_many_times_its_size_is_refused() {
+    let served = Served::new();
+    let token = served.tenant("team");
+    let zeros = vec![0; 2_000_000];
+    let many = json!({ "query": "RECALL beliefs ABOUT $a", "params": { "a": zeros } });
+    let refused = served.post(&token, "/v1/cal", &many);
+    assert_eq!(refused.refusal(), (413, "ERR_TOO_LARGE".into()));
+    let objects = format!("[{}{{}}]", "{\"\":0},".repeat(300_000));
+    let call = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"recall","arguments":{{"x":{objects}}}}}}}"#
+    );
+    let answer = served.send(&token, "/mcp", "application/json", call.as_bytes());
+    assert_eq!(answer.status, 413, "{}", answer.text());
+    // Commas of a text are no values.
+    let text = belief("team", "alice", &",{[".repeat(100_000));
+    assert_eq!(served.post(&token, "/v1/grains", &json!({ "grain": text })).status, 201);
+}
+
+#[test]
+fn what_one_tenant_writes_by_cal_takes_nothing_of_anothers_quota() {
+    let served = Served::new();
+    let add = |token: &str, number: usize| {
+        let statement = format!(
+            r#"ADD belief SET subject = "s{number}" SET relation = "is" SET object = "o" SET confidence = 0.5 REASON "test""#
+        );
+        let query = json!({ "query": statement, "tier": 1 });
+        let prepared = served.post(token, "/v1/cal/prepare", &query);
+        assert_eq!(prepared.status, 200, "{}", prepared.text());
+        served.post(token, "/v1/cal/execute", &json!({ "token": prepared.json()["token"] }))
+    };
+    let (one, other) = (served.tenant("one"), served.tenant("other"));
+    for number in 0..20 {
+        assert_eq!(add(&one, number).status, 200);
+    }
+    assert_eq!(add(&one, 20).refusal(), (429, "CAL-E052".into()));
+    assert_eq!(add(&other, 0).status, 200);
+}
+
+#[test]
+fn feeds_that_are_opened_and_closed_leave_nothing_running() {
+    let served = Served::new();
+    let (team, other) = (served.tenant("team"), served.tenant("other"));
+    for batch in 0..4 {
+        let grains: Vec<_> =
+            (0..5_000).map(|number| belief("team", &format!("s{batch} {number}"), "tea")).collect();
+        assert_eq!(
+            served.post(&team, "/v1/grains/batch", &json!({ "grains": grains })).status,
+            200
+        );
+    }
+    let bearer = format!("Bearer {other}");
+    for _ in 0..200 {
+        let head = served.head("GET /v1/changes?after=0", &[("Authorization", &bearer)]);
+        let feed = served.lines(head);
+        assert!(feed.status == 200 || feed.status == 429, "{}", feed.status);
+    }
+    let own = served.put(&other, "other", "open", "tea");
+    let head = served.head("GET /v1/changes?after=0", &[("Authorization", &bearer)]);
+    let mut feed = (0..100)
+        .find_map(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            Some(served.lines(&head)).filter(|feed| feed.status == 200)
+        })
+        .unwrap();
+    assert_eq!(
+        feed.event().unwrap().2["subjects"],
+        json!([own]),
+        "what it does not see is passed by"
+    );
+    let running = served.get(&served.operator(), "/metrics").text();
+    let running =
+        running.lines().find_map(|line| line.strip_prefix("grainstore_http_requests_running "));
+    assert!(running.unwrap().parse::<u32>().unwrap() <= 2, "{running:?}");
 }

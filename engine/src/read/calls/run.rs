@@ -282,7 +282,7 @@ impl Session {
         let options = self.effective_options(options, &guard)?;
         let mut reading = self.reading().map_err(cal_error)?;
         let given = reading.note_given();
-        let writes = self.store().inner().writes();
+        let writes = self.store().inner().writes().of(self.options());
         let switched = guard.requested_tier != options.tier;
         let answer = catch_storage_panic(|| {
             let readable = token.and_then(CapabilityToken::readable_types);
@@ -295,8 +295,8 @@ impl Session {
                 }
             };
             Ok(match listener {
-                None => cal::execute_bytes(memory, query, &options, writes),
-                Some(listener) => cal::stream(memory, query, &options, writes, listener),
+                None => cal::execute_bytes(memory, query, &options, &writes),
+                Some(listener) => cal::stream(memory, query, &options, &writes, listener),
             })
         });
         let answer = answer.map_err(cal_error)?.map_err(|error| explain_switch(error, switched))?;

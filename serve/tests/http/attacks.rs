@@ -288,6 +288,6 @@ fn feeds_that_are_opened_and_closed_leave_nothing_running() {
     );
     let running = served.get(&served.operator(), "/metrics").text();
     let running =
-        running.lines().find_map(|line| line.strip_prefix("grainstore_http_requests_running "));
+        running.lines().find_map(|line| line.strip_prefix("grainstore_requests_running "));
     assert!(running.unwrap().parse::<u32>().unwrap() <= 2, "{running:?}");
 }

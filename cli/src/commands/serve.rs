@@ -28,7 +28,8 @@ use crate::output::Output;
 ///
 /// Programs send a bearer token, which `grain tokens create` makes; a person opens the URL that is printed, which signs
 /// in once. The store is made if there is none yet, and shared with other processes that have it open. --namespace,
-/// --user and --actor are of who opens that URL. Ctrl-C and SIGTERM stop it once requests under way are answered.
+/// --user and --actor are of who opens that URL. Ctrl-C, SIGTERM
+/// and SIGHUP stop it once requests under way are answered.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// The address and the port to listen on
@@ -175,7 +176,9 @@ impl Serve {
             ));
         }
         if io::stderr().is_terminal() {
-            context.output.note("Ctrl-C ends it.");
+            context
+                .output
+                .note("The URL signs in once, within ten minutes. Ctrl-C ends the server.");
         }
     }
 }

@@ -32,7 +32,7 @@ enum What {
         /// It has the rights of the operator of the whole store
         #[arg(long = "as-operator")]
         as_operator: bool,
-        /// When it ends; without it, when it is revoked
+        /// When it ends, by RFC 3339 or in epoch milliseconds; without it, when it is revoked
         #[arg(long, value_name = "TIME", value_parser = parse_time)]
         expires: Option<EpochMs>,
     },

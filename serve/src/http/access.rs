@@ -317,7 +317,7 @@ impl Accesses {
         }
         let cookie = self
             .cookie_of(headers)
-            .ok_or_else(|| Failure::unauthorized("who asks is not known", CHALLENGE))?;
+            .ok_or_else(|| Failure::unauthorized("no bearer token was sent", CHALLENGE))?;
         let (access, csrf) = self.signed_in(cookie)?;
         if needs_csrf {
             let given = headers.get(CSRF).map(HeaderValue::as_bytes).unwrap_or_default();
@@ -394,7 +394,8 @@ impl Accesses {
         });
         if !holds {
             let message = "this link was used already, or is too old";
-            return Err(Failure::unauthorized(message, CHALLENGE));
+            let hint = "sign in with a token (grain tokens create), or start the server again for a new link";
+            return Err(Failure::unauthorized(message, CHALLENGE).with_hint(hint));
         }
         *code = None;
         Ok(Arc::clone(&self.console))

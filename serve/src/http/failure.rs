@@ -82,6 +82,12 @@ impl Failure {
         failure
     }
 
+    /// The same, with another hint.
+    pub(super) fn with_hint(mut self, hint: &str) -> Self {
+        hint.clone_into(&mut self.0.hint);
+        self
+    }
+
     /// Too much at once.
     pub(super) fn too_many(status: StatusCode, message: impl Into<String>, seconds: u64) -> Self {
         let mut failure = Self::new(status, "ERR_BUSY", message, "ask again later");

@@ -126,7 +126,7 @@ pub use operate::erase::{
 };
 pub use operate::maintain::{
     BackupReport, CompactionReport, Diagnosis, FilePageUsage, Finding, Health, PageUsage, Problem,
-    ProblemKind, VerifyCounts, VerifyReport, doctor, verify,
+    ProblemKind, TruthDigest, VerifyCounts, VerifyReport, doctor, verify,
 };
 pub use operate::portable::{ExportOptions, ExportReport, ImportOptions, ImportReport};
 pub use operate::report::StoreStats;
@@ -183,6 +183,15 @@ pub mod limits {
     };
     pub use crate::write::access_counters::ACCESS_AGE_MS;
     pub use crate::write::plan::MAX_CONFLICTS;
+}
+
+/// The journal of a store that several nodes have a copy of (docs/cluster.md).
+pub mod journal {
+    pub use crate::disk::journal::{
+        FileJournal, Head, Journal, Lead, MAX_RECORD_BYTES, MemoryJournal, Record, ShardId,
+        ShardStatus, damaged, fenced, incompatible, invalid, led_by, not_leader, unreachable,
+    };
+    pub use crate::disk::journaling::CommitPosition;
 }
 
 /// What grains say of each other: edges, threads, owners, capabilities, handoffs.

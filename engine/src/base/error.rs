@@ -56,11 +56,19 @@ pub enum ErrorKind {
     Disabled,
     /// `ERR_READ_ONLY`: a write to a store that was opened read-only.
     ReadOnly,
+    /// `ERR_NOT_LEADER`: a write to a node that follows another.
+    NotLeader,
+    /// `ERR_FENCED`: another node leads by now, and this write was not made.
+    Fenced,
+    /// `ERR_IN_DOUBT`: the journal did not say whether it took this write.
+    InDoubt,
+    /// `ERR_DIVERGED`: this copy of a store has what its journal has not.
+    Diverged,
 }
 
 impl ErrorKind {
     /// The store's own kinds, for tables and for the check of docs/errors.md.
-    pub const STORE_KINDS: [Self; 22] = [
+    pub const STORE_KINDS: [Self; 26] = [
         Self::NotFound,
         Self::Conflict,
         Self::SupersedeRequired,
@@ -83,6 +91,10 @@ impl ErrorKind {
         Self::Token,
         Self::Disabled,
         Self::ReadOnly,
+        Self::NotLeader,
+        Self::Fenced,
+        Self::InDoubt,
+        Self::Diverged,
     ];
 
     /// The stable code, e.g. `ERR_CONFLICT`.
@@ -112,6 +124,10 @@ impl ErrorKind {
             Self::Token => "ERR_TOKEN",
             Self::Disabled => "ERR_DISABLED",
             Self::ReadOnly => "ERR_READ_ONLY",
+            Self::NotLeader => "ERR_NOT_LEADER",
+            Self::Fenced => "ERR_FENCED",
+            Self::InDoubt => "ERR_IN_DOUBT",
+            Self::Diverged => "ERR_DIVERGED",
         }
     }
 
@@ -154,6 +170,14 @@ impl ErrorKind {
             Self::Token => "prepare the statement again, and execute it once within five minutes",
             Self::Disabled => "ask the operator of the store to switch CAL on",
             Self::ReadOnly => "open the store to write, without read_only",
+            Self::NotLeader => "write to the node that leads the shard",
+            Self::Fenced => "write again, to the node that leads the shard now",
+            Self::InDoubt => {
+                "read whether it is there once the journal is reached; writing a grain again adds no second one"
+            }
+            Self::Diverged => {
+                "compare the copies before one is discarded: a journal restored from a backup lacks what came later"
+            }
         }
     }
 }

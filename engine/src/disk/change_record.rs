@@ -2,7 +2,6 @@
 //!
 //! Knows tables by number, not what is in them.
 
-#[cfg(any(test, feature = "fuzzing"))]
 mod reading;
 #[cfg(test)]
 mod tests;

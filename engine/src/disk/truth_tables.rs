@@ -76,13 +76,11 @@ impl TruthTable {
     }
 
     /// Returns the table with this number.
-    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|table| table.number() == number)
     }
 
     /// Reads a key of the table; `None` for bytes that are none.
-    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn key(self, bytes: &[u8]) -> Option<TableKey<'_>> {
         match self {
             Self::Meta => str::from_utf8(bytes).ok().map(TableKey::Name),

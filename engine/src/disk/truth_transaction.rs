@@ -12,10 +12,11 @@ use redb::{
     Database, Durability, Key, ReadableTable, Table, TableDefinition, Value, WriteTransaction,
 };
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::change_record::ChangeRecord;
 use crate::disk::keyring::Keyring;
 use crate::disk::layout::{self, StateRecord};
+use crate::disk::position::Position;
 use crate::disk::row_sums::{self, SumChanges};
 use crate::disk::truth_tables::{NumberedTable, OpenTables, TableKey, TruthTable};
 use crate::disk::vault::Vault;
@@ -24,7 +25,17 @@ use crate::disk::vault::Vault;
 #[derive(Clone, Default)]
 pub(crate) struct CommitObserver(Option<Arc<TakeChanges>>);
 
-type TakeChanges = dyn Fn(&ChangeRecord) -> Result<()> + Send + Sync;
+type TakeChanges = dyn Fn(&ChangeRecord) -> Result<Option<JournaledCommit>> + Send + Sync;
+
+/// A commit that a journal has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JournaledCommit {
+    /// Its place, which is written with its rows.
+    pub(crate) position: Position,
+    /// True if it is to be synced, with all before. A crash loses those that are not, and opening reads them in the
+    /// journal.
+    pub(crate) syncs: bool,
+}
 
 impl fmt::Debug for CommitObserver {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,13 +44,19 @@ impl fmt::Debug for CommitObserver {
 }
 
 impl CommitObserver {
-    #[cfg(test)]
-    pub(crate) fn new(take: impl Fn(&ChangeRecord) -> Result<()> + Send + Sync + 'static) -> Self {
+    /// Refuses every commit: nothing is written but what the leader wrote.
+    pub(crate) fn refusing() -> Self {
+        Self::new(|_| Err(Error::new(ErrorKind::NotLeader, "a copy that follows writes nothing")))
+    }
+
+    pub(crate) fn new(
+        take: impl Fn(&ChangeRecord) -> Result<Option<JournaledCommit>> + Send + Sync + 'static,
+    ) -> Self {
         Self(Some(Arc::new(take)))
     }
 }
 
-/// A durable write transaction of the truth.
+/// A write transaction of the truth, durable in its file or in the journal of the store.
 pub(crate) struct TruthTransaction {
     txn: WriteTransaction,
     vault: Vault,
@@ -99,11 +116,18 @@ impl TruthTransaction {
     /// Commits what was written, durably.
     ///
     /// # Errors
-    /// `ERR_IO`.
-    pub(crate) fn commit(self) -> Result<()> {
+    /// `ERR_IO`; of a store with a journal `ERR_FENCED`, `ERR_IN_DOUBT`, `ERR_LIMIT`.
+    pub(crate) fn commit(mut self) -> Result<()> {
         let Written { record, slot } = self.written.into_inner();
-        if let (Some(take), Some(record)) = (&self.observer.0, record) {
-            take(&record)?;
+        let taken = match (&self.observer.0, record.filter(|record| !record.is_empty())) {
+            (Some(take), Some(record)) => take(&record)?,
+            _ => None,
+        };
+        if let Some(JournaledCommit { position, syncs }) = taken {
+            position.write(&self.txn)?;
+            if !syncs {
+                self.txn.set_durability(Durability::None)?;
+            }
         }
         self.txn.commit()?;
         match (slot, self.vault.keyring()) {

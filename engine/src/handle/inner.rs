@@ -1,7 +1,7 @@
 //! What an open store keeps, shared by the handles on it: the view, the way to the writer, and what the host set.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use grainstore_format::DidResolver;
 use grainstore_index::Sequence;
@@ -14,11 +14,12 @@ use crate::base::sync::mpsc::SyncSender;
 use crate::base::sync::thread::{self, JoinHandle, ThreadId};
 use crate::base::sync::{Mutex, MutexGuard};
 use crate::disk::database::DatabaseOptions;
+use crate::disk::journal::not_leader;
 use crate::disk::keyring::Secret;
 use crate::disk::layout::AccessCounts;
 use crate::handle::cal_switch::SharedCalSwitch;
 use crate::handle::firewall::Firewall;
-use crate::handle::options::SharedResolver;
+use crate::handle::options::{JournalRole, Journaling, SharedResolver};
 use crate::handle::prepared_statements::PreparedStatements;
 use crate::handle::write_quotas::SessionQuotas;
 use crate::rules::policy::same_did;
@@ -47,6 +48,8 @@ pub(crate) struct StoreInner {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) shared: SharedView,
     pub(super) backlog: Arc<Backlog>,
+    /// The error that ended writing, once there is one.
+    pub(super) stopped: Arc<OnceLock<Error>>,
     /// Sender to the writer thread; `None` once the store is closed.
     pub(super) requests: WriterRequests,
     /// The writer thread, until it was joined. A concurrent close waits for the join too.
@@ -81,6 +84,10 @@ pub(crate) struct StoreInner {
     pub(super) cascade_after_days: u8,
     /// True if the store was opened read-only.
     pub(super) read_only: bool,
+    /// The journal of the store.
+    pub(super) journaling: Option<Journaling>,
+    /// Locked by who reads the journal.
+    pub(super) following: Mutex<()>,
     pub(super) opening: DatabaseOptions,
     /// The shares of its memory.
     pub(super) memory: MemoryBudget,
@@ -261,17 +268,25 @@ impl StoreInner {
         self.counters.as_ref().map_or(0, |counters| counters.waiting())
     }
 
-    /// Refuses in a read-only store.
+    /// The journal that this copy follows; `None` if it leads, or has none.
+    pub(crate) fn follows(&self) -> Option<&Journaling> {
+        let follows =
+            |journaling: &&Journaling| matches!(journaling.role, JournalRole::Follower(_));
+        self.journaling.as_ref().filter(follows)
+    }
+
+    /// Refuses in a read-only store, and in one that follows.
     ///
     /// # Errors
-    /// `ERR_READ_ONLY`.
+    /// `ERR_READ_ONLY`, `ERR_NOT_LEADER`.
     pub(crate) fn check_writable(&self) -> Result<()> {
-        match self.read_only {
-            false => Ok(()),
-            true => {
-                let message = "this store was opened to be read, and this writes";
-                Err(Error::new(ErrorKind::ReadOnly, message))
-            }
+        if self.read_only {
+            let message = "this store was opened to be read, and this writes";
+            return Err(Error::new(ErrorKind::ReadOnly, message));
+        }
+        match self.follows() {
+            None => Ok(()),
+            Some(journaling) => Err(not_leader(journaling.shard())),
         }
     }
 
@@ -279,7 +294,7 @@ impl StoreInner {
     /// bytes, are waiting.
     ///
     /// # Errors
-    /// `ERR_READ_ONLY`; `ERR_IO` once the store is closed.
+    /// `ERR_READ_ONLY`, `ERR_NOT_LEADER`; `ERR_IO` once the store is closed.
     pub(crate) fn send(&self, request: Request) -> Result<()> {
         self.check_writable()?;
         self.hand_over(request)

@@ -1,7 +1,7 @@
 //! Opening of a store: creates it, checks what is there, brings the index up to date and starts the writer.
 
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use grainstore_format::EpochMs;
 use redb::backends::InMemoryBackend;
@@ -12,6 +12,7 @@ use crate::base::sync::mpsc::sync_channel;
 use crate::base::sync::{Mutex, RwLock, thread};
 use crate::disk::database::{DatabaseFile, DatabaseHandle, DatabaseOptions};
 use crate::disk::directory;
+use crate::disk::journal::Head;
 use crate::disk::layout;
 use crate::disk::overlay::OverlayFile;
 use crate::disk::row_sums::SummedTable;
@@ -25,6 +26,7 @@ use crate::handle::meta::{
 };
 use crate::handle::options::OpenOptions;
 use crate::handle::prepared_statements::PreparedStatements;
+use crate::handle::replication::{create_copy, follow_journal, journaled};
 use crate::handle::store::Store;
 use crate::handle::upgrade::{format_of, upgrade};
 use crate::handle::write_quotas::SessionQuotas;
@@ -70,10 +72,12 @@ impl Store {
         }
         let opening = opening(options)?;
         let database = opening.builder();
-        let vault = if created {
+        let copied = created && create_copy(path, &database, options)?;
+        let vault = if created && !copied {
             let (identity, vault) = StoreIdentity::new(path, options)?;
+            let options = journaled(options, Head::EMPTY)?;
             let set_up =
-                |new: &Path| initialize(&database.create(new)?, &identity, &vault, options);
+                |new: &Path| initialize(&database.create(new)?, &identity, &vault, &options);
             directory::create_truth(path, set_up)?;
             vault
         } else {
@@ -82,7 +86,8 @@ impl Store {
         directory::sync_directory(path)?;
         let start = || {
             let db = database.open(directory::truth_path(path))?;
-            let settings = StoreSettings::of(&db, &vault, options, true)?;
+            let options = &follow_journal(&db, options)?;
+            let settings = StoreSettings::of(&db, &vault, options, !options.follows())?;
             let index =
                 open_index(&database, &directory::resolve_link(&directory::index_path(path))?)?;
             let db = DatabaseHandle::from_file(
@@ -147,8 +152,11 @@ impl Store {
         let StoreParts { db, index, settings, opening, lock } = parts;
         let StoreSettings { meta, wording, rules, vault } = settings;
         // What is read only changes in memory.
-        let observer =
-            if options.read_only { CommitObserver::default() } else { options.observer.clone() };
+        let observer = match (options.read_only, options.follows()) {
+            (true, _) => CommitObserver::default(),
+            (false, true) => CommitObserver::refusing(),
+            (false, false) => options.observer.clone(),
+        };
         let db = db.with_vault(vault.clone()).with_observer(observer);
         let index = index.with_vault(vault);
         let StoreMeta { cursor_key, token_key, switch, chain } = meta;
@@ -157,7 +165,7 @@ impl Store {
         let (view, folder) = first_view(&db, index, options.read_only)?;
         let shared: SharedView = Arc::new(RwLock::new(Some(Arc::clone(&view))));
         let backlog = Arc::new(Backlog::default());
-        let counters = (options.count_access && !options.read_only)
+        let counters = (options.count_access && !options.writes_nothing())
             .then(|| Arc::new(AccessCounters::default()));
         // A store in memory builds its full text on the first text search.
         let home = (lock.is_some() && !options.read_only).then_some(path);
@@ -173,11 +181,16 @@ impl Store {
         let (followers, scrub) = match options.read_only {
             true => (Vec::new(), ScrubState::default()),
             false => {
-                let followers = retrieval.start_followers(home, &shared)?;
+                let followers = retrieval.start_followers((home, !options.follows()), &shared)?;
                 // Before any write: the secrets of erased users are destroyed, so that new rows get another
                 // key.
                 view.destroy_user_keys()?;
-                (followers, ScrubState::of(&view)?)
+                // A follower scrubs its files when the leader has done so.
+                let scrub = match options.follows() {
+                    true => ScrubState::default(),
+                    false => ScrubState::of(&view)?,
+                };
+                (followers, scrub)
             }
         };
         // A store in memory has no read log.
@@ -194,11 +207,16 @@ impl Store {
                 requests,
                 clock,
             };
-            ReadLog::open(place, options.audit_reads && !options.read_only)
+            ReadLog::open(place, options.audit_reads && !options.writes_nothing())
         };
         let reads = lock.as_ref().map(open_reads).transpose()?;
         let refusals = refusals_of(&view, &chain, options)?;
-        let presence = Presence { shared: Arc::clone(&shared), backlog: Arc::clone(&backlog) };
+        let stopped = Arc::new(OnceLock::new());
+        let presence = Presence {
+            shared: Arc::clone(&shared),
+            backlog: Arc::clone(&backlog),
+            stopped: Arc::clone(&stopped),
+        };
         let writer = Writer {
             presence,
             db,
@@ -216,7 +234,7 @@ impl Store {
             read_log: reads.clone(),
             cascade_after_days: options.cascade_after_days,
             swept: 0,
-            next_sweep: EpochMs::new(if options.read_only { i64::MAX } else { i64::MIN }),
+            next_sweep: EpochMs::new(if options.writes_nothing() { i64::MAX } else { i64::MIN }),
             retrieval: retrieval.clone(),
             scrub,
             followers,
@@ -233,6 +251,7 @@ impl Store {
             clock: Arc::clone(&options.clock),
             shared,
             backlog,
+            stopped,
             requests,
             writer: Mutex::new(Running::Still(writer)),
             writer_id,
@@ -251,6 +270,8 @@ impl Store {
             reads,
             cascade_after_days: options.cascade_after_days,
             read_only: options.read_only,
+            journaling: options.journaling.clone(),
+            following: Mutex::default(),
             opening,
             memory,
             retrieval,
@@ -263,7 +284,7 @@ impl Store {
     /// what it cannot finish stays readable, and is tried at the next opening.
     fn end_rotations(&self) -> Result<()> {
         let view = self.0.view()?;
-        if self.0.read_only
+        if self.is_read_only()
             || view.vault().keyring().is_none_or(|keyring| keyring.users_in_rotation().is_empty())
         {
             return Ok(());
@@ -386,7 +407,7 @@ pub(super) fn waker(requests: &WriterRequests) -> WakeWriter {
 
 /// Reads the refusals of the last minute, which are folded with those to come.
 fn refusals_of(view: &View, chain: &AuditHashChain, options: &OpenOptions) -> Result<RefusalLog> {
-    if options.read_only {
+    if options.writes_nothing() {
         return Ok(RefusalLog::default());
     }
     let (entries, carried) = (view.audit_rows()?.backward()?, view.carried_refusals()?);

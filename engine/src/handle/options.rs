@@ -12,6 +12,7 @@ use grainstore_index::text::Language;
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::memory::{DEFAULT_MEMORY_BYTES, MIN_MEMORY_BYTES, MemoryBudget};
+use crate::disk::journal::{Journal, Lead, ShardId};
 use crate::disk::keyring::KeyProvider;
 use crate::disk::truth_transaction::CommitObserver;
 use crate::handle::firewall::Firewall;
@@ -64,6 +65,33 @@ pub struct OpenOptions {
     pub(crate) firewall: Firewall,
     /// Takes the changes of every commit.
     pub(crate) observer: CommitObserver,
+    /// The journal of the store, and whether this copy leads or follows.
+    pub(crate) journaling: Option<Journaling>,
+}
+
+/// The journal of a store, and the part of this copy.
+#[derive(Debug, Clone)]
+pub(crate) struct Journaling {
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) role: JournalRole,
+}
+
+/// The part of a copy of a store that has a journal.
+#[derive(Debug, Clone)]
+pub(crate) enum JournalRole {
+    /// It writes: with a lead, and the time for which a journal that is not reached is tried again.
+    Leader(Lead, Duration),
+    /// It reads what the leader of the shard wrote.
+    Follower(ShardId),
+}
+
+impl Journaling {
+    pub(crate) fn shard(&self) -> ShardId {
+        match &self.role {
+            JournalRole::Leader(lead, _) => lead.shard,
+            JournalRole::Follower(shard) => *shard,
+        }
+    }
 }
 
 /// The provider of the master key.
@@ -112,6 +140,7 @@ impl Default for OpenOptions {
             write_limits: WriteLimits::default(),
             firewall: Firewall::default(),
             observer: CommitObserver::default(),
+            journaling: None,
         }
     }
 }
@@ -130,6 +159,61 @@ impl OpenOptions {
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
         self
+    }
+
+    /// Opens the copy of a shard that leads it: what it commits is in the journal before it is acknowledged. The copy
+    /// is brought to the end of the journal first, and made from it if there is none. A journal that is not reached is
+    /// tried again for as long as `patience`.
+    ///
+    /// After `ERR_FENCED` and `ERR_IN_DOUBT` nothing more is written: open the copy again, to follow or with another
+    /// lead.
+    ///
+    /// ```
+    /// use grainstore::journal::{Journal, MemoryJournal, ShardId};
+    /// use grainstore::prelude::*;
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    ///
+    /// # let (one, two) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    /// let journal = Arc::new(MemoryJournal::default());
+    /// let lead = journal.lead(ShardId(1), "one", Duration::from_secs(10))?;
+    /// let options = OpenOptions::new().create(true);
+    /// let leader = options.clone().leading(journal.clone(), lead, Duration::from_secs(10));
+    /// let leader = Store::open(one.path(), &leader)?;
+    /// let follower = Store::open(two.path(), &options.following(journal, ShardId(1)))?;
+    ///
+    /// let session = leader.session(SessionOptions::default());
+    /// let grain = BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?;
+    /// let address = session.put(grain)?.address();
+    /// follower.wait_for(leader.position()?.unwrap(), Duration::from_secs(1))?;
+    /// assert!(follower.session(SessionOptions::default()).get(&address).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn leading(mut self, journal: Arc<dyn Journal>, lead: Lead, patience: Duration) -> Self {
+        self.journaling = Some(Journaling { journal, role: JournalRole::Leader(lead, patience) });
+        self
+    }
+
+    /// Opens a copy of a shard that follows its journal: it reads, and every write is `ERR_NOT_LEADER`. It is brought
+    /// to the end of the journal, and made from it if there is none. [`Store::follow`](crate::Store::follow) reads
+    /// what came since. No read is counted, and if the rules of the store require reads to be audited, these reads
+    /// are refused.
+    #[must_use]
+    pub fn following(mut self, journal: Arc<dyn Journal>, shard: ShardId) -> Self {
+        self.journaling = Some(Journaling { journal, role: JournalRole::Follower(shard) });
+        self
+    }
+
+    /// Returns `true` if the copy follows a journal.
+    pub(crate) fn follows(&self) -> bool {
+        let role = self.journaling.as_ref().map(|journaling| &journaling.role);
+        matches!(role, Some(JournalRole::Follower(_)))
+    }
+
+    /// Returns `true` if nothing of the store is written but by its leader.
+    pub(crate) fn writes_nothing(&self) -> bool {
+        self.read_only || self.follows()
     }
 
     /// Opens a store read-only: no file in its directory is written. For a full disk, read-only media, or a

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use grainstore_format::{Envelope, SignatureVerdict};
 
-use crate::base::error::{ErrorKind, Result, catch_storage_panic};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::base::pending::Pending;
 use crate::disk::directory;
 use crate::handle::inner::StoreInner;
@@ -76,11 +76,18 @@ impl Store {
             ),
         })
     }
-    /// Returns `true` if it was opened [read-only](OpenOptions::read_only): no file is written and no read is
-    /// audited.
+    /// Returns `true` if it was opened [read-only](OpenOptions::read_only), so that no file is written, or
+    /// [follows](OpenOptions::following) a journal: no read is audited.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
-        self.0.read_only
+        self.0.read_only || self.0.follows().is_some()
+    }
+
+    /// Returns the error that ended writing: nothing more is written until the store is opened again. It is noticed
+    /// by the thread that writes, so a moment after it was answered.
+    #[must_use]
+    pub fn stopped(&self) -> Option<Error> {
+        self.0.stopped.get().cloned()
     }
 
     /// Returns `true` if [`Store::open`] created it.

@@ -124,13 +124,13 @@ impl Retrieval {
     }
 
     /// Starts the threads that follow the truth in the background. For a store in memory, full text and
-    /// vectors are read on the first search instead.
+    /// vectors are read on the first search instead. Vectors are made if it `embeds`.
     ///
     /// # Errors
     /// `ERR_IO` if a thread cannot be started.
     pub(crate) fn start_followers(
         &self,
-        home: Option<&Path>,
+        (home, embeds): (Option<&Path>, bool),
         shared: &SharedView,
     ) -> Result<Vec<FollowerThread>> {
         let Self { text_index: library, vectors, embedder: _, former_embedder: former } =
@@ -140,10 +140,10 @@ impl Retrieval {
             followers.push(FollowerThread::start("grainstore-words", library, shared)?);
             followers.push(FollowerThread::start("grainstore-vectors", vectors, shared)?);
         }
-        if let Some(keeping) = self.embedder() {
+        if embeds && let Some(keeping) = self.embedder() {
             followers.push(start_embedder(keeping, shared)?);
         }
-        if let Some(former) = former {
+        if embeds && let Some(former) = former {
             followers.push(FollowerThread::start("grainstore-former", former, shared)?);
         }
         Ok(followers)

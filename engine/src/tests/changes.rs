@@ -27,9 +27,9 @@ use crate::{
 };
 
 /// The rows of each table.
-type Rows = BTreeMap<String, Vec<(Vec<u8>, Vec<u8>)>>;
+pub(super) type Rows = BTreeMap<String, Vec<(Vec<u8>, Vec<u8>)>>;
 
-fn rows_of(db: &Database) -> Rows {
+pub(super) fn rows_of(db: &Database) -> Rows {
     let txn = db.begin_read().unwrap();
     let mut tables = Rows::new();
     for name in table_names(&txn).unwrap() {
@@ -61,7 +61,7 @@ impl Replica {
             let txn = applied.lock().unwrap().begin_write().unwrap();
             read.apply(&txn)?;
             txn.commit().unwrap();
-            Ok(())
+            Ok(None)
         });
         Self { db, options, clock }
     }

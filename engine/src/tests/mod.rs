@@ -4,7 +4,8 @@
 //! - `script`: a mixed workload on it, each answer judged by the model.
 //! - `examine`: what must be so on a disk after a crash.
 //! - `questions`: a fixed set of queries, held against looking at every grain.
-//! - `answers`, `application`, `changes`, `power_cut`, `erase`, `import`, `moving`, `io_failure`, `stale_index`, `upgrade`: the tests.
+//! - `answers`, `application`, `changes`, `replication`, `power_cut`, `erase`, `import`, `moving`, `io_failure`,
+//!   `stale_index`, `upgrade`: the tests.
 //!
 //! A normal run cuts the power at a few hundred sync points. The full run does thousands:
 //! `GRAINSTORE_SWEEP=full cargo test --release -p grainstore --lib tests -- --nocapture`.
@@ -28,6 +29,7 @@ mod power_cut;
 #[path = "../../tests/kit/question.rs"]
 mod question;
 mod questions;
+mod replication;
 mod script;
 mod stale_index;
 mod upgrade;

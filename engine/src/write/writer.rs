@@ -266,8 +266,16 @@ impl Writer {
             self.sweep_when_due();
             self.flush_refusals(false);
             self.continue_scrub(false);
+            self.tell_if_stopped();
         }
         self.end()
+    }
+
+    /// Tells those who have the store open that nothing more is written.
+    fn tell_if_stopped(&self) {
+        if let Some(failed) = &self.failed {
+            let _ = self.presence.stopped.set(failed.clone());
+        }
     }
 
     /// Waits for the next request; `None` once all senders are gone.
@@ -294,6 +302,7 @@ impl Writer {
                     self.sweep_when_due();
                     self.flush_refusals(false);
                     self.continue_scrub(true);
+                    self.tell_if_stopped();
                 }
                 Err(RecvTimeoutError::Disconnected) => return None,
             }

@@ -6,14 +6,18 @@ use super::{ChangeRecord, REMOVED, VERSION};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::truth_tables::{OpenTables, TruthTable};
 
-/// A row of a record; the value is `None` where it was removed.
-type Row<'r> = (TruthTable, &'r [u8], Option<&'r [u8]>);
+/// A row of a record: its table, its key and its value; the value is `None` where it was removed.
+pub(crate) type Row<'r> = (TruthTable, &'r [u8], Option<&'r [u8]>);
 
 impl ChangeRecord {
     /// The bytes.
-    #[cfg(test)]
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+
+    /// Returns `true` if it writes nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.len() <= 1
     }
 
     /// Reads a record, all of it.
@@ -36,7 +40,7 @@ impl ChangeRecord {
     }
 
     /// Iterates over the rows.
-    fn rows(&self) -> impl Iterator<Item = Result<Row<'_>>> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Result<Row<'_>>> {
         let mut rest = self.0.get(1..).unwrap_or_default();
         std::iter::from_fn(move || {
             if rest.is_empty() {

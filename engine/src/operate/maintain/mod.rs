@@ -2,7 +2,7 @@
 //!
 //! - `any_table`, `copy`, `scratch`: any table as bytes, copies of databases, temporary databases.
 //! - `reindex`, `compact`, `removal` of vectors, `key_rotation`: on the writer thread. `backup`: beside
-//!   it.
+//!   it. `digest`: one number to compare copies by.
 //! - `page_usage`: use of the files. `verify`: checks the data. `doctor`: checks the environment.
 
 mod any_table;
@@ -13,6 +13,7 @@ mod compact;
 #[cfg(test)]
 mod compact_tests;
 mod copy;
+mod digest;
 mod doctor;
 mod key_rotation;
 mod page_usage;
@@ -21,7 +22,6 @@ mod removal;
 mod scratch;
 mod verify;
 
-#[cfg(test)]
 pub(crate) use {any_table::open_table, copy::table_names};
 
 #[cfg(feature = "fuzzing")]
@@ -29,6 +29,7 @@ pub(crate) use verify::problems_of;
 
 pub use backup::BackupReport;
 pub use compact::CompactionReport;
+pub use digest::TruthDigest;
 pub use doctor::{Diagnosis, Finding, Health, doctor};
 pub use page_usage::{FilePageUsage, PageUsage};
 pub use verify::{MAX_PROBLEMS, Problem, ProblemKind, VerifyCounts, VerifyReport, verify};

@@ -2,16 +2,18 @@
 //!
 //! Nothing that was acknowledged depends on it: the log has it all. Knows nothing of who waits for the end.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use super::{Backlog, SharedView, Writer};
-use crate::base::error::{Result, catch_storage_panic};
+use crate::base::error::{Error, Result, catch_storage_panic};
 
 /// Tells readers and senders that there is a writer. Once it is dropped, however the writer ends, nobody
 /// goes on as if there were one.
 pub(crate) struct Presence {
     pub(crate) shared: SharedView,
     pub(crate) backlog: Arc<Backlog>,
+    /// The error that ended writing, once there is one.
+    pub(crate) stopped: Arc<OnceLock<Error>>,
 }
 
 impl Drop for Presence {

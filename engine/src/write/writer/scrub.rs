@@ -86,6 +86,11 @@ impl ScrubState {
         self.stubbed.extend(places);
     }
 
+    /// Notes grains that the leader of this copy made stubs.
+    pub(crate) fn note_stubbed(&mut self, places: impl IntoIterator<Item = Sequence>) {
+        self.stubbed.extend(places);
+    }
+
     fn make_due(&mut self) {
         let now = Instant::now();
         self.due = Some(self.due.map_or(now, |due| due.min(now)));
@@ -360,7 +365,7 @@ impl Writer {
     }
 
     /// Returns `true` if replaced files still have readers or wait to be overwritten.
-    fn has_old_readers(&mut self) -> bool {
+    pub(crate) fn has_old_readers(&mut self) -> bool {
         if self.fold_worker.is_busy() {
             return true;
         }
@@ -375,7 +380,7 @@ impl Writer {
     }
 
     /// Removes stubbed grains from memory.
-    fn forget_stubbed(&mut self) -> Result<()> {
+    pub(crate) fn forget_stubbed(&mut self) -> Result<()> {
         self.retrieval.vectors.forget_grains(&self.scrub.stubbed, &self.view)?;
         self.scrub.stubbed = Vec::new();
         Ok(())

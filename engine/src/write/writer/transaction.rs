@@ -86,7 +86,7 @@ impl Writer {
     }
 
     /// Publishes the log once the index has caught up with it.
-    fn publish_log(&mut self) -> Result<()> {
+    pub(crate) fn publish_log(&mut self) -> Result<()> {
         let truth = Arc::new(Truth::open(&self.db)?);
         let mut indexed = self.view.indexed().clone();
         match catch_storage_panic(|| indexed.catch_up(&truth, &mut self.fold_worker)) {

@@ -1,0 +1,365 @@
+//! A node: it keeps a copy of a shard, and leads it or follows who does.
+//!
+//! A thread looks at the journal: it applies what is new, renews the lead or takes one that has ended, and opens the
+//! copy again when the role changes. What decides who leads is the journal.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use grainstore::journal::{CommitPosition, Journal, Lead, ShardId, not_leader};
+use grainstore::{Error, ErrorKind, OpenOptions, Result, Store};
+
+/// The role of a node.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum NodeRole {
+    /// It writes.
+    Leader {
+        /// Its lead.
+        epoch: u64,
+    },
+    /// It reads what the leader wrote.
+    Follower,
+    /// It changes its role, or has not begun.
+    Changing,
+    /// It cannot serve, and is tried again: the journal is not reached, for instance.
+    Waiting(Error),
+    /// It serves no more until somebody decides: its copy has what the journal has not (`ERR_DIVERGED`), or is
+    /// damaged.
+    Stopped(Error),
+}
+
+impl NodeRole {
+    /// Its name: `leader`, `follower`, `changing`, `waiting` or `stopped`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Leader { .. } => "leader",
+            Self::Follower => "follower",
+            Self::Changing => "changing",
+            Self::Waiting(_) => "waiting",
+            Self::Stopped(_) => "stopped",
+        }
+    }
+}
+
+/// Options of a [`Node`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct NodeOptions {
+    /// The name of the node, another for each.
+    pub name: String,
+    /// The directory of its copy.
+    pub path: PathBuf,
+    /// How the copy is opened.
+    pub open: OpenOptions,
+    /// The shard.
+    pub shard: ShardId,
+    /// True if it may lead. One that may not follows only.
+    pub leads: bool,
+    /// Time after which others may take the lead of a node that is gone. 5 seconds by default.
+    pub lease: Duration,
+    /// Time between two looks at the journal of a follower. 10 milliseconds by default.
+    pub poll: Duration,
+    /// Time for which a write waits for a journal that is not reached, before it is in doubt. 10 seconds by default.
+    pub patience: Duration,
+}
+
+impl NodeOptions {
+    /// The defaults of a node of shard 1 with its copy in a directory.
+    #[must_use]
+    pub fn new(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        Self {
+            name: name.into(),
+            path: path.into(),
+            open: OpenOptions::new(),
+            shard: ShardId(1),
+            leads: true,
+            lease: Duration::from_secs(5),
+            poll: Duration::from_millis(10),
+            patience: Duration::from_secs(10),
+        }
+    }
+}
+
+/// A node that runs. Dropping it stops it.
+#[derive(Debug)]
+pub struct Node {
+    shared: Arc<Shared>,
+    runs: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    options: NodeOptions,
+    journal: Arc<dyn Journal>,
+    state: Mutex<State>,
+    /// Told of each change of the role.
+    changed: Condvar,
+    stops: AtomicBool,
+}
+
+#[derive(Debug)]
+struct State {
+    role: NodeRole,
+    store: Option<Store>,
+}
+
+/// A copy that is open, and the lead if it has one.
+struct Opened {
+    store: Store,
+    lead: Option<Held>,
+}
+
+/// A lead, and when it was last known to last.
+struct Held {
+    lead: Lead,
+    renewed: Instant,
+}
+
+impl Node {
+    /// Starts a node. It returns at once; [`Node::store`] waits for it.
+    ///
+    /// # Errors
+    /// `ERR_IO` if there is no thread for it.
+    pub fn start(options: NodeOptions, journal: Arc<dyn Journal>) -> Result<Self> {
+        let state = Mutex::new(State { role: NodeRole::Changing, store: None });
+        let (changed, stops) = (Condvar::new(), AtomicBool::new(false));
+        let shared = Arc::new(Shared { options, journal, state, changed, stops });
+        let running = Arc::clone(&shared);
+        let runs = thread::Builder::new().name("grainstore-node".to_owned());
+        let runs = runs.spawn(move || running.run())?;
+        Ok(Self { shared, runs: Some(runs) })
+    }
+
+    /// The role it has now.
+    #[must_use]
+    pub fn role(&self) -> NodeRole {
+        self.shared.lock().role.clone()
+    }
+
+    /// The open copy, as leader or follower, waited for while the role changes. A handle ends with the role: ask
+    /// again after `ERR_FENCED`, `ERR_IN_DOUBT`, `ERR_NOT_LEADER` and an `ERR_IO` of a store that is closed.
+    ///
+    /// # Errors
+    /// `ERR_TIMEOUT` if the role lasts to change for longer than `patience`; why it waits or has stopped otherwise,
+    /// `ERR_DIVERGED` for instance.
+    pub fn store(&self, patience: Duration) -> Result<Store> {
+        self.wait(patience, |_| true)
+    }
+
+    /// The copy once it leads.
+    ///
+    /// # Errors
+    /// As [`Node::store`]; `ERR_NOT_LEADER` if it follows for longer than `patience`.
+    pub fn leading_store(&self, patience: Duration) -> Result<Store> {
+        self.wait(patience, |role| matches!(role, NodeRole::Leader { .. }))
+    }
+
+    /// Waits until reads of this node see a commit that any node acknowledged.
+    ///
+    /// # Errors
+    /// As [`Store::wait_for`] and [`Node::store`].
+    pub fn wait_for(&self, position: CommitPosition, patience: Duration) -> Result<()> {
+        self.store(patience)?.wait_for(position, patience)
+    }
+
+    /// Stops it: it closes its copy, and gives its lead back.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn wait(&self, patience: Duration, suits: impl Fn(&NodeRole) -> bool) -> Result<Store> {
+        let began = Instant::now();
+        let mut state = self.shared.lock();
+        loop {
+            if let Some(store) = state.store.as_ref().filter(|_| suits(&state.role)) {
+                return Ok(store.clone());
+            }
+            if let NodeRole::Stopped(error) = &state.role {
+                return Err(error.clone());
+            }
+            let left = patience.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return Err(match &state.role {
+                    NodeRole::Waiting(error) => error.clone(),
+                    NodeRole::Follower => {
+                        let shard = self.shared.options.shard;
+                        not_leader(shard)
+                    }
+                    _ => Error::timeout("this node changes its role"),
+                });
+            }
+            let waited = self.shared.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn end(&mut self) {
+        self.shared.stops.store(true, Ordering::SeqCst);
+        if let Some(runs) = self.runs.take() {
+            // One that panicked has closed its copy all the same.
+            let _ = runs.join();
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, role: NodeRole, store: Option<Store>) {
+        *self.lock() = State { role, store };
+        self.changed.notify_all();
+    }
+
+    fn stops(&self) -> bool {
+        self.stops.load(Ordering::SeqCst)
+    }
+
+    /// Runs until it is stopped, or must not go on.
+    fn run(&self) {
+        let mut opened: Option<Opened> = None;
+        let mut wait = self.options.poll;
+        while !self.stops() {
+            let step = match opened.take() {
+                None => self.open(),
+                Some(copy) => self.step(copy),
+            };
+            match step {
+                Ok(next) => (opened, wait) = (next, self.options.poll),
+                Err(error) if is_final(&error) => {
+                    self.set(NodeRole::Stopped(error), None);
+                    return;
+                }
+                Err(error) => {
+                    self.set(NodeRole::Waiting(error), None);
+                    wait = wait.saturating_mul(2).min(Duration::from_secs(1));
+                }
+            }
+            thread::sleep(wait);
+        }
+        self.set(NodeRole::Changing, None);
+        if let Some(copy) = opened {
+            self.close(copy);
+        }
+    }
+
+    /// Opens the copy: to lead if nobody does, or else to follow.
+    fn open(&self) -> Result<Option<Opened>> {
+        let NodeOptions { name, path, open, shard, leads, lease, patience, .. } = &self.options;
+        let lead = match *leads && self.journal.status(*shard)?.is_free() {
+            true => self.journal.lead(*shard, name, *lease),
+            false => Err(grainstore::journal::led_by("another node")),
+        };
+        let journal = Arc::clone(&self.journal);
+        let (options, lead) = match lead {
+            Ok(lead) => {
+                (open.clone().create(true).leading(journal, lead.clone(), *patience), Some(lead))
+            }
+            Err(busy) if busy.kind() == ErrorKind::Busy => {
+                (open.clone().create(true).following(journal, *shard), None)
+            }
+            Err(failed) => return Err(failed),
+        };
+        let store = match Store::open(path, &options) {
+            Ok(store) => store,
+            Err(failed) => {
+                if let Some(lead) = &lead {
+                    let _ = self.journal.release(lead);
+                }
+                return Err(failed);
+            }
+        };
+        let role = match &lead {
+            Some(lead) => NodeRole::Leader { epoch: lead.epoch },
+            None => NodeRole::Follower,
+        };
+        self.set(role, Some(store.clone()));
+        let lead = lead.map(|lead| Held { lead, renewed: Instant::now() });
+        Ok(Some(Opened { store, lead }))
+    }
+
+    /// Does what is due. `None` once the copy is closed, to be opened in another role.
+    fn step(&self, copy: Opened) -> Result<Option<Opened>> {
+        match copy.lead {
+            Some(held) => self.lead(copy.store, held),
+            None => self.follow(copy.store),
+        }
+    }
+
+    fn lead(&self, store: Store, mut held: Held) -> Result<Option<Opened>> {
+        let lost = if let Some(stopped) = store.stopped() {
+            Some(stopped)
+        } else if held.renewed.elapsed() >= self.options.lease / 4 {
+            match self.journal.renew(&held.lead) {
+                Ok(()) => {
+                    held.renewed = Instant::now();
+                    None
+                }
+                // A write would wait for the journal, and be told.
+                Err(failed) if failed.kind() == ErrorKind::Io => None,
+                Err(failed) => Some(failed),
+            }
+        } else {
+            None
+        };
+        match lost {
+            None => Ok(Some(Opened { store, lead: Some(held) })),
+            Some(_) => {
+                self.set(NodeRole::Changing, None);
+                self.close(Opened { store, lead: Some(held) });
+                Ok(None)
+            }
+        }
+    }
+
+    fn follow(&self, store: Store) -> Result<Option<Opened>> {
+        let followed = store.follow();
+        let status = followed.and_then(|_| self.journal.status(self.options.shard));
+        match status {
+            Ok(status) if self.options.leads && status.is_free() => {
+                self.set(NodeRole::Changing, None);
+                self.close(Opened { store, lead: None });
+                Ok(None)
+            }
+            // It reads on while the journal is not reached.
+            Ok(_) => Ok(Some(Opened { store, lead: None })),
+            Err(failed) if failed.kind() == ErrorKind::Io && store.stopped().is_none() => {
+                Ok(Some(Opened { store, lead: None }))
+            }
+            Err(failed) => {
+                self.set(NodeRole::Changing, None);
+                self.close(Opened { store, lead: None });
+                Err(failed)
+            }
+        }
+    }
+
+    /// Closes a copy, and gives its lead back. What fails here is in the journal, or is met when it is opened.
+    fn close(&self, Opened { store, lead }: Opened) {
+        let _ = store.close();
+        if let Some(Held { lead, .. }) = lead {
+            let _ = self.journal.release(&lead);
+        }
+    }
+}
+
+/// Returns `true` if trying again does not help.
+fn is_final(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::Diverged | ErrorKind::StoreVersion | ErrorKind::Policy => true,
+        ErrorKind::Format(_) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,333 @@
+//! A journal in PostgreSQL: one row a shard with its head and its lead, one row a record.
+//!
+//! An append is one statement that moves the head and writes the record, or does neither. Only `SELECT`, `INSERT`,
+//! `UPDATE` and transactions are used, so that other databases that speak this protocol do as well.
+
+mod connection;
+mod schema;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use grainstore::journal::{
+    Head, Journal, Lead, Record, ShardId, ShardStatus, damaged, fenced, invalid, led_by,
+};
+use grainstore::{Error, Result};
+use postgres::Transaction;
+
+pub use connection::PostgresOptions;
+use connection::{Connection, Connector};
+use schema::Statements;
+
+/// Bytes of a record in one row; a longer record has several.
+const MAX_PART_BYTES: usize = 1 << 20;
+/// Connections that are kept while nobody uses them.
+const MAX_IDLE: usize = 4;
+
+/// How the database keeps what it acknowledged when its machine is lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Replication {
+    /// A commit waits for a standby.
+    Synchronous,
+    /// It does not: a failover may lose what was acknowledged. Nodes that saw it refuse to serve then.
+    Asynchronous,
+}
+
+/// A journal in PostgreSQL, shared by the shards of a cluster. Calls of several threads use several connections.
+pub struct PostgresJournal {
+    connector: Connector,
+    statements: Statements,
+    idle: Mutex<Vec<Connection>>,
+    /// Shards whose last commit may be on the primary alone: its wait for a standby ended early, or its answer was
+    /// lost.
+    unconfirmed: Mutex<BTreeSet<ShardId>>,
+}
+
+impl fmt::Debug for PostgresJournal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PostgresJournal({})", self.statements.schema())
+    }
+}
+
+impl PostgresJournal {
+    /// A journal in a database whose schema was made by [`PostgresJournal::init`]. It connects with the first call.
+    ///
+    /// # Errors
+    /// `ERR_SCHEMA` for a connection string or the name of a schema that is none; `ERR_IO` for certificates that
+    /// cannot be read.
+    pub fn new(options: &PostgresOptions) -> Result<Self> {
+        let statements = Statements::of(&options.schema)?;
+        let connector = Connector::new(options)?;
+        let (idle, unconfirmed) = (Mutex::default(), Mutex::default());
+        Ok(Self { connector, statements, idle, unconfirmed })
+    }
+
+    /// Makes the schema and its tables, if they are not there.
+    ///
+    /// # Errors
+    /// `ERR_STORE_VERSION` for the tables of a later version; `ERR_IO`.
+    pub fn init(&self) -> Result<()> {
+        let mut connection = self.connector.connect()?;
+        for statement in self.statements.create() {
+            connection.call(|client| client.batch_execute(&statement))?;
+        }
+        self.check(&mut connection)
+    }
+
+    /// Returns whether the database waits for a standby before it acknowledges a commit.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub fn replication(&self) -> Result<Replication> {
+        self.with(|connection| {
+            let row = connection.call(|client| client.query_one(schema::REPLICATION, &[]))?;
+            let (names, level): (String, String) = (row.get(0), row.get(1));
+            Ok(match names.is_empty() || level == "off" || level == "local" {
+                true => Replication::Asynchronous,
+                false => Replication::Synchronous,
+            })
+        })
+    }
+
+    /// Refuses tables of another version.
+    fn check(&self, connection: &mut Connection) -> Result<()> {
+        let version = self.statements.version();
+        let row = connection.call(|client| client.query_opt(version, &[]))?;
+        let version: Option<i32> = row.map(|row| row.get(0));
+        match version {
+            Some(schema::VERSION) => Ok(()),
+            version => Err(schema::other_version(version)),
+        }
+    }
+
+    /// Runs a call on a connection, which is kept if it is still good.
+    fn with<T>(&self, call: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut connection = match idle {
+            Some(connection) => connection,
+            None => {
+                let mut connection = self.connector.connect()?;
+                self.check(&mut connection)?;
+                connection
+            }
+        };
+        let outcome = call(&mut connection);
+        if connection.is_good() {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < MAX_IDLE {
+                idle.push(connection);
+            }
+        } else {
+            // The others may be those of a server that is gone as well.
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+        outcome
+    }
+
+    /// Waits until what was committed before is where the database replicates to: a commit that waits comes after it.
+    fn confirm(&self, connection: &mut Connection, lead: &Lead) -> Result<()> {
+        if !self.unconfirmed().contains(&lead.shard) {
+            return Ok(());
+        }
+        let keep = self.statements.renew();
+        let (shard, epoch, ttl) = (number(lead.shard.0)?, number(lead.epoch)?, seconds(lead.ttl));
+        connection.call(|client| client.execute(keep, &[&shard, &epoch, &ttl]))?;
+        connection.check_waited()?;
+        self.unconfirmed().remove(&lead.shard);
+        Ok(())
+    }
+
+    fn unconfirmed(&self) -> MutexGuard<'_, BTreeSet<ShardId>> {
+        self.unconfirmed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn append_once(
+        &self,
+        connection: &mut Connection,
+        (lead, after): (&Lead, &Head),
+        record: &Record,
+    ) -> Result<bool> {
+        if !record.follows(after) {
+            return Ok(false);
+        }
+        let head = record.head();
+        let (shard, epoch) = (number(lead.shard.0)?, number(lead.epoch)?);
+        let (from, to) = (number(after.commit)?, number(head.commit)?);
+        let (before, chain) = (after.chain.as_slice(), head.chain.as_slice());
+        let ttl = seconds(lead.ttl);
+        let bytes = record.as_bytes();
+        if bytes.len() <= MAX_PART_BYTES {
+            let append = self.statements.append();
+            let rows = connection.call(|client| {
+                let values: [&(dyn postgres::types::ToSql + Sync); 8] =
+                    [&shard, &epoch, &from, &before, &to, &chain, &ttl, &bytes];
+                client.execute(append, &values)
+            })?;
+            return Ok(rows == 1);
+        }
+        let (advance, insert) = (self.statements.advance(), self.statements.insert());
+        connection.call(|client| {
+            let mut transaction = client.transaction()?;
+            let values: [&(dyn postgres::types::ToSql + Sync); 7] =
+                [&shard, &epoch, &from, &before, &to, &chain, &ttl];
+            if transaction.execute(advance, &values)? != 1 {
+                return transaction.rollback().map(|()| false);
+            }
+            let row = (shard, to, epoch);
+            insert_parts(&mut transaction, insert, row, bytes)?;
+            transaction.commit().map(|()| true)
+        })
+    }
+}
+
+fn insert_parts(
+    transaction: &mut Transaction<'_>,
+    insert: &str,
+    (shard, commit, epoch): (i64, i64, i64),
+    bytes: &[u8],
+) -> Result<(), postgres::Error> {
+    for (part, bytes) in (0_i32..).zip(bytes.chunks(MAX_PART_BYTES)) {
+        transaction.execute(insert, &[&shard, &commit, &part, &epoch, &bytes])?;
+    }
+    Ok(())
+}
+
+impl Journal for PostgresJournal {
+    fn lead(&self, shard: ShardId, node: &str, ttl: Duration) -> Result<Lead> {
+        let id = number(shard.0)?;
+        self.with(|connection| {
+            let create = self.statements.create_shard();
+            connection.call(|client| client.execute(create, &[&id]))?;
+            let take = self.statements.lead();
+            let ttl_seconds = seconds(ttl);
+            let taken =
+                connection.call(|client| client.query_opt(take, &[&id, &node, &ttl_seconds]))?;
+            connection.check_waited()?;
+            let Some(row) = taken else {
+                let status = self.statements.status();
+                let row = connection.call(|client| client.query_opt(status, &[&id]))?;
+                let leader: Option<String> = row.and_then(|row| row.get(3));
+                return Err(led_by(leader.as_deref().unwrap_or("another node")));
+            };
+            let (epoch, head) = (count(row.get(0))?, head_of(row.get(1), row.get(2))?);
+            Ok(Lead::new((shard, epoch), node, ttl, head))
+        })
+    }
+
+    fn renew(&self, lead: &Lead) -> Result<()> {
+        let (shard, epoch, ttl) = (number(lead.shard.0)?, number(lead.epoch)?, seconds(lead.ttl));
+        let renew = self.statements.renew();
+        let kept = self.with(|connection| {
+            connection.call(|client| client.execute(renew, &[&shard, &epoch, &ttl]))
+        })?;
+        match kept {
+            1 => Ok(()),
+            _ => Err(fenced(format!("another node took the lead of shard {}", lead.shard))),
+        }
+    }
+
+    fn release(&self, lead: &Lead) -> Result<()> {
+        let (shard, epoch) = (number(lead.shard.0)?, number(lead.epoch)?);
+        let release = self.statements.release();
+        self.with(|connection| connection.call(|client| client.execute(release, &[&shard, &epoch])))
+            .map(drop)
+    }
+
+    fn append(&self, lead: &Lead, after: &Head, record: &Record) -> Result<Head> {
+        let appended = self.with(|connection| {
+            self.confirm(connection, lead)?;
+            let appended = self.append_once(connection, (lead, after), record);
+            let appended =
+                appended.and_then(|appended| connection.check_waited().map(|()| appended));
+            if appended.is_err() {
+                self.unconfirmed().insert(lead.shard);
+            }
+            appended
+        })?;
+        match appended {
+            true => Ok(record.head()),
+            false => Err(fenced(format!(
+                "shard {} does not end with commit {} under lead {} any more",
+                lead.shard, after.commit, lead.epoch
+            ))),
+        }
+    }
+
+    fn read(&self, shard: ShardId, after: u64, bytes: usize) -> Result<Vec<Record>> {
+        let (id, from) = (number(shard.0)?, number(after)?);
+        let rows = self.with(|connection| {
+            let sizes = self.statements.sizes();
+            let rows = connection.call(|client| client.query(sizes, &[&id, &from]))?;
+            let mut left = i64::try_from(bytes).unwrap_or(i64::MAX);
+            let mut last = None;
+            for row in rows {
+                let (commit, size): (i64, i64) = (row.get(0), row.get(1));
+                if last.is_some() && last != Some(commit) && left < size {
+                    break;
+                }
+                left = left.saturating_sub(size);
+                last = Some(commit);
+            }
+            let Some(to) = last else { return Ok(Vec::new()) };
+            let read = self.statements.read();
+            connection.call(|client| client.query(read, &[&id, &from, &to]))
+        })?;
+        let mut whole: Vec<(i64, Vec<u8>)> = Vec::new();
+        for row in rows {
+            let (commit, part): (i64, i32) = (row.get(0), row.get(1));
+            let body: &[u8] = row.get(2);
+            match whole.last_mut().filter(|last| last.0 == commit) {
+                Some(last) => last.1.extend_from_slice(body),
+                None if part == 0 => whole.push((commit, body.to_vec())),
+                None => return Err(damaged(format!("record {commit} has no beginning"))),
+            }
+        }
+        whole.into_iter().map(|(_, bytes)| Record::from_bytes(bytes)).collect()
+    }
+
+    fn status(&self, shard: ShardId) -> Result<ShardStatus> {
+        let id = number(shard.0)?;
+        let status = self.statements.status();
+        let row =
+            self.with(|connection| connection.call(|client| client.query_opt(status, &[&id])))?;
+        let Some(row) = row else {
+            return Ok(ShardStatus::new(Head::EMPTY, 0, None, Duration::ZERO));
+        };
+        let head = head_of(row.get(1), row.get(2))?;
+        let left: Option<f64> = row.get(4);
+        let lease = left.filter(|left| *left > 0.0).map_or(Ok(Duration::ZERO), |left| {
+            Duration::try_from_secs_f64(left).map_err(|_| damaged("a lease has an impossible end"))
+        })?;
+        Ok(ShardStatus::new(head, count(row.get(0))?, row.get(3), lease))
+    }
+}
+
+/// A number as a column has it.
+fn number(number: u64) -> Result<i64> {
+    i64::try_from(number).map_err(|_| invalid("numbers of shards and commits end at 2^63"))
+}
+
+fn count(number: i64) -> Result<u64> {
+    u64::try_from(number).map_err(|_| damaged("a count of the journal is negative"))
+}
+
+fn seconds(time: Duration) -> f64 {
+    time.as_secs_f64()
+}
+
+fn head_of(commit: i64, chain: &[u8]) -> Result<Head> {
+    let chain = chain.try_into().map_err(|_| damaged("the head of a shard has no hash"))?;
+    Ok(Head::new(count(commit)?, chain))
+}
+
+/// `ERR_IO` of the database.
+fn failed(error: &postgres::Error) -> Error {
+    let said = match error.as_db_error() {
+        Some(said) => format!("{} ({})", said.message(), said.code().code()),
+        None => connection::causes(error),
+    };
+    grainstore::journal::unreachable(format!("PostgreSQL: {said}"))
+}

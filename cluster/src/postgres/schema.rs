@@ -1,0 +1,158 @@
+//! The tables, and the statements on them.
+
+use grainstore::Error;
+use grainstore::journal::{incompatible, invalid};
+
+/// The version of the tables.
+pub(super) const VERSION: i32 = 1;
+
+/// Who a commit waits for, and whether it does.
+pub(super) const REPLICATION: &str = "SELECT current_setting('synchronous_standby_names'), \
+                                      current_setting('synchronous_commit')";
+
+/// The statements, with the name of the schema in them.
+#[derive(Debug)]
+pub(super) struct Statements {
+    schema: String,
+    version: String,
+    create_shard: String,
+    lead: String,
+    renew: String,
+    release: String,
+    append: String,
+    advance: String,
+    insert: String,
+    sizes: String,
+    read: String,
+    status: String,
+}
+
+/// What moves the head of a shard: its lead and its end are compared, and the lead is kept.
+const ADVANCE: &str = "UPDATE {s}.shard SET commit_no = $5, chain = $6, \
+                       until = now() + $7 * interval '1 second' \
+                       WHERE shard = $1 AND epoch = $2 AND commit_no = $3 AND chain = $4";
+
+impl Statements {
+    /// The statements on the tables of a schema.
+    ///
+    /// # Errors
+    /// `ERR_SCHEMA` for a name that is none.
+    pub(super) fn of(schema: &str) -> Result<Self, Error> {
+        let mut letters = schema.chars();
+        let begins = letters.next().is_some_and(|first| first.is_ascii_lowercase() || first == '_');
+        let goes_on = letters
+            .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
+        if !begins || !goes_on || schema.len() > 63 {
+            return Err(invalid(
+                "the name of a schema is of lower-case letters, digits and _, and begins with none of the digits",
+            ));
+        }
+        let of = |statement: &str| statement.replace("{s}", schema);
+        Ok(Self {
+            schema: schema.to_owned(),
+            version: of("SELECT version FROM {s}.cluster"),
+            create_shard: of("INSERT INTO {s}.shard \
+                (shard, epoch, commit_no, chain) \
+                VALUES ($1, 0, 0, decode(repeat('00', 32), 'hex')) ON CONFLICT (shard) DO NOTHING"),
+            lead: of("UPDATE {s}.shard SET epoch = epoch + 1, holder = $2, \
+                until = now() + $3 * interval '1 second' \
+                WHERE shard = $1 AND (holder IS NULL OR holder = $2 OR until <= now()) \
+                RETURNING epoch, commit_no, chain"),
+            renew: of("UPDATE {s}.shard SET until = now() + $3 * interval '1 second' \
+                WHERE shard = $1 AND epoch = $2"),
+            release: of("UPDATE {s}.shard SET holder = NULL, until = NULL \
+                WHERE shard = $1 AND epoch = $2"),
+            append: of(&format!(
+                "WITH moved AS ({ADVANCE} RETURNING commit_no) \
+                INSERT INTO {{s}}.journal (shard, commit_no, part, epoch, body) \
+                SELECT $1, moved.commit_no, 0, $2, $8 FROM moved"
+            )),
+            advance: of(ADVANCE),
+            insert: of("INSERT INTO {s}.journal (shard, commit_no, part, epoch, body) \
+                VALUES ($1, $2, $3, $4, $5)"),
+            sizes: of("SELECT commit_no, octet_length(body)::bigint FROM {s}.journal \
+                WHERE shard = $1 AND commit_no > $2 ORDER BY commit_no, part LIMIT 4096"),
+            read: of("SELECT commit_no, part, body FROM {s}.journal \
+                WHERE shard = $1 AND commit_no > $2 AND commit_no <= $3 ORDER BY commit_no, part"),
+            status: of("SELECT epoch, commit_no, chain, holder, \
+                extract(epoch FROM until - now())::float8 FROM {s}.shard WHERE shard = $1"),
+        })
+    }
+
+    /// The statements that make the tables, each to be run by itself.
+    pub(super) fn create(&self) -> Vec<String> {
+        [
+            "CREATE SCHEMA IF NOT EXISTS {s}",
+            "CREATE TABLE IF NOT EXISTS {s}.cluster (one int PRIMARY KEY, version int NOT NULL)",
+            "CREATE TABLE IF NOT EXISTS {s}.shard (shard bigint PRIMARY KEY, epoch bigint NOT NULL, \
+             commit_no bigint NOT NULL, chain bytea NOT NULL, holder text, until timestamptz) \
+             WITH (fillfactor = 50)",
+            "CREATE TABLE IF NOT EXISTS {s}.journal (shard bigint NOT NULL, commit_no bigint NOT NULL, \
+             part int NOT NULL, epoch bigint NOT NULL, body bytea NOT NULL, \
+             PRIMARY KEY (shard, commit_no, part))",
+            "INSERT INTO {s}.cluster (one, version) VALUES (1, 1) ON CONFLICT (one) DO NOTHING",
+        ]
+        .iter()
+        .map(|statement| statement.replace("{s}", &self.schema))
+        .collect()
+    }
+
+    pub(super) fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    pub(super) fn version(&self) -> &str {
+        &self.version
+    }
+
+    pub(super) fn create_shard(&self) -> &str {
+        &self.create_shard
+    }
+
+    pub(super) fn lead(&self) -> &str {
+        &self.lead
+    }
+
+    pub(super) fn renew(&self) -> &str {
+        &self.renew
+    }
+
+    pub(super) fn release(&self) -> &str {
+        &self.release
+    }
+
+    pub(super) fn append(&self) -> &str {
+        &self.append
+    }
+
+    pub(super) fn advance(&self) -> &str {
+        &self.advance
+    }
+
+    pub(super) fn insert(&self) -> &str {
+        &self.insert
+    }
+
+    pub(super) fn sizes(&self) -> &str {
+        &self.sizes
+    }
+
+    pub(super) fn read(&self) -> &str {
+        &self.read
+    }
+
+    pub(super) fn status(&self) -> &str {
+        &self.status
+    }
+}
+
+/// `ERR_STORE_VERSION` of tables.
+pub(super) fn other_version(version: Option<i32>) -> Error {
+    let message = match version {
+        Some(version) => {
+            format!("the tables have version {version}, and this program uses {VERSION}")
+        }
+        None => "the tables of the journal are not complete".to_owned(),
+    };
+    incompatible(message)
+}

@@ -1,0 +1,211 @@
+//! What every journal does, by one in PostgreSQL; and what only a database can do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use grainstore::journal::{Head, Journal, Lead, Record, ShardId};
+use grainstore::{ErrorKind, Result};
+use grainstore_cluster::{PostgresJournal, PostgresOptions, Replication};
+
+use crate::server::{Programs, Server, open_directory};
+
+const SHARD: ShardId = ShardId(7);
+const LONG: Duration = Duration::from_secs(600);
+
+pub(crate) fn journal_of(server: &Server) -> PostgresJournal {
+    let journal = PostgresJournal::new(&PostgresOptions::new(server.url())).unwrap();
+    journal.init().unwrap();
+    journal
+}
+
+/// A record after a head, with these bytes as its changes.
+pub(crate) fn record(lead: &Lead, after: &Head, changes: &[u8]) -> Record {
+    let mut bytes = vec![1];
+    for number in [lead.shard.0, after.commit + 1, lead.epoch] {
+        bytes.extend_from_slice(&number.to_be_bytes());
+    }
+    bytes.extend_from_slice(&after.chain);
+    bytes.extend_from_slice(changes);
+    Record::from_bytes(bytes).unwrap()
+}
+
+fn code<T>(outcome: Result<T>) -> &'static str {
+    outcome.err().map_or("none", |error| error.code())
+}
+
+fn appended(journal: &PostgresJournal, lead: &Lead, mut head: Head, count: usize) -> Vec<Record> {
+    let mut all = Vec::new();
+    for number in 0..count {
+        let one = record(lead, &head, &vec![7; number * 100]);
+        head = journal.append(lead, &head, &one).unwrap();
+        all.push(one);
+    }
+    all
+}
+
+#[test]
+fn a_record_is_taken_once_in_its_place_and_read_as_it_was() {
+    let Some(programs) = Programs::find() else { return };
+    let directory = open_directory();
+    let server = Server::primary(&programs, &directory.path().join("primary"));
+    let journal = journal_of(&server);
+    journal.init().unwrap();
+    assert_eq!(journal.replication().unwrap(), Replication::Asynchronous);
+    let lead = journal.lead(SHARD, "a", LONG).unwrap();
+    assert_eq!((lead.head, lead.epoch), (Head::EMPTY, 1));
+    let mut all = appended(&journal, &lead, lead.head, 20);
+    let (last, before) = (all[19].head(), all[18].head());
+    for after in [&last, &before] {
+        assert_eq!(code(journal.append(&lead, after, &all[19])), "ERR_FENCED");
+    }
+    // One of many parts.
+    let changes: Vec<u8> = (0..5_000_000_u32).map(|number| (number % 251) as u8).collect();
+    let long = record(&lead, &last, &changes);
+    let head = journal.append(&lead, &last, &long).unwrap();
+    assert_eq!(code(journal.append(&lead, &last, &long)), "ERR_FENCED");
+    all.push(long);
+    assert_eq!(server.sql("SELECT max(part) FROM grainstore.journal"), "4");
+    assert_eq!(journal.status(SHARD).unwrap().head, head);
+    assert_eq!(journal.status(ShardId(8)).unwrap().head, Head::EMPTY);
+    assert_eq!(journal.read(SHARD, 0, usize::MAX).unwrap(), all);
+    assert_eq!(journal.read(SHARD, 18, usize::MAX).unwrap(), all[18..]);
+    assert_eq!(journal.read(SHARD, 3, 1).unwrap(), all[3..4], "one at least");
+    assert_eq!(journal.read(SHARD, 20, 1).unwrap(), all[20..]);
+    assert_eq!(journal.read(SHARD, 21, usize::MAX).unwrap(), []);
+    let some = journal.read(SHARD, 0, 1000).unwrap();
+    assert!(some.len() > 1 && some.len() < 10, "{}", some.len());
+}
+
+#[test]
+fn who_lost_the_lead_appends_nothing() {
+    let Some(programs) = Programs::find() else { return };
+    let directory = open_directory();
+    let server = Server::primary(&programs, &directory.path().join("primary"));
+    let journal = journal_of(&server);
+    let first = journal.lead(SHARD, "a", LONG).unwrap();
+    assert_eq!(code(journal.lead(SHARD, "b", LONG)), "ERR_BUSY");
+    assert!(!journal.status(SHARD).unwrap().is_free());
+    let head = appended(&journal, &first, Head::EMPTY, 1)[0].head();
+    let again = journal.lead(SHARD, "a", Duration::ZERO).unwrap();
+    assert!((again.epoch, again.head) == (2, head) && journal.status(SHARD).unwrap().is_free());
+    let more = |lead: &Lead| journal.append(lead, &head, &record(lead, &head, b"2"));
+    assert_eq!((code(more(&first)), code(journal.renew(&first))), ("ERR_FENCED", "ERR_FENCED"));
+    journal.renew(&again).unwrap();
+    let other = journal.lead(SHARD, "b", LONG).unwrap();
+    assert_eq!((other.epoch, code(more(&again))), (3, "ERR_FENCED"));
+    journal.release(&first).unwrap();
+    assert_eq!(journal.status(SHARD).unwrap().leader.as_deref(), Some("b"));
+    more(&other).unwrap();
+    journal.release(&other).unwrap();
+    let free = journal.status(SHARD).unwrap();
+    assert!(free.is_free() && free.leader.is_none() && free.epoch == 3);
+}
+
+#[test]
+fn of_many_that_append_after_one_head_one_does() {
+    let Some(programs) = Programs::find() else { return };
+    let directory = open_directory();
+    let server = Server::primary(&programs, &directory.path().join("primary"));
+    let journal = Arc::new(journal_of(&server));
+    let lead = journal.lead(SHARD, "a", LONG).unwrap();
+    let mut head = lead.head;
+    for round in 0..30_u8 {
+        let taken = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for number in 0..8_u8 {
+                let (lead, taken, journal) = (&lead, &taken, Arc::clone(&journal));
+                scope.spawn(move || {
+                    let one = record(lead, &head, &[round, number]);
+                    match journal.append(lead, &head, &one) {
+                        Ok(_) => taken.fetch_add(1, Ordering::Relaxed),
+                        Err(error) => u32::from(error.kind() != ErrorKind::Fenced) * 1000,
+                    }
+                });
+            }
+        });
+        assert_eq!(taken.into_inner(), 1, "{round}");
+        head = journal.status(SHARD).unwrap().head;
+    }
+    assert_eq!(head.commit, 30);
+}
+
+#[test]
+fn what_is_wrong_with_the_database_is_told_by_its_code() {
+    let Some(programs) = Programs::find() else { return };
+    let directory = open_directory();
+    let mut server = Server::primary(&programs, &directory.path().join("primary"));
+    let options = PostgresOptions::new(server.url());
+    let journal = PostgresJournal::new(&options).unwrap();
+    assert_eq!(code(journal.status(SHARD)), "ERR_STORE_VERSION", "there are no tables");
+    journal.init().unwrap();
+    let lead = journal.lead(SHARD, "a", LONG).unwrap();
+    let head = appended(&journal, &lead, lead.head, 1)[0].head();
+    // Another cluster of the same database.
+    let other = PostgresJournal::new(&options.clone().schema("other")).unwrap();
+    assert_eq!(code(other.status(SHARD)), "ERR_STORE_VERSION");
+    other.init().unwrap();
+    assert_eq!(other.status(SHARD).unwrap().head, Head::EMPTY);
+    // A later version.
+    server.sql("UPDATE other.cluster SET version = 2");
+    let later = PostgresJournal::new(&options.clone().schema("other")).unwrap();
+    assert_eq!(code(later.status(SHARD)), "ERR_STORE_VERSION");
+    assert_eq!(code(later.init()), "ERR_STORE_VERSION");
+    // Records that were cut or lost.
+    server.sql("UPDATE grainstore.journal SET body = substr(body, 1, 20)");
+    assert_eq!(code(journal.read(SHARD, 0, 1)), "ERR_INTEGRITY");
+    server.sql("UPDATE grainstore.journal SET part = 1");
+    assert_eq!(code(journal.read(SHARD, 0, 1)), "ERR_INTEGRITY");
+    server.sql("UPDATE grainstore.shard SET chain = 'x'");
+    assert_eq!(code(journal.status(SHARD)), "ERR_INTEGRITY");
+    server.sql("UPDATE grainstore.shard SET chain = decode(repeat('00', 32), 'hex')");
+    // One that cannot be written, and one that is gone.
+    server.sql("ALTER SYSTEM SET default_transaction_read_only = on");
+    server.sql("SELECT pg_reload_conf()");
+    server.wait_for("SELECT current_setting('default_transaction_read_only') = 'on'");
+    let append =
+        |journal: &PostgresJournal| code(journal.append(&lead, &head, &record(&lead, &head, b"2")));
+    assert_eq!(append(&journal), "ERR_IO");
+    server.kill();
+    assert_eq!((append(&journal), code(journal.status(SHARD))), ("ERR_IO", "ERR_IO"));
+    let strange = PostgresJournal::new(&PostgresOptions::new("host=127.0.0.1 port=1")).unwrap();
+    assert_eq!(code(strange.status(SHARD)), "ERR_IO");
+    for url in ["nonsense", "postgresql://[", "host=a port=b"] {
+        assert_eq!(code(PostgresJournal::new(&PostgresOptions::new(url))), "ERR_SCHEMA", "{url}");
+    }
+    for schema in ["", "A", "a b", "1a", "a\";drop", &"a".repeat(64)] {
+        let options = PostgresOptions::new("host=a").schema(schema);
+        assert_eq!(code(PostgresJournal::new(&options)), "ERR_SCHEMA", "{schema}");
+    }
+    let named = format!("{:?}", PostgresOptions::new("host=a password=secret"));
+    assert!(!named.contains("secret"));
+}
+
+#[test]
+fn a_commit_that_did_not_wait_for_its_standby_is_not_told_before_it_is_there() {
+    let Some(programs) = Programs::find() else { return };
+    let directory = open_directory();
+    let server = Server::primary(&programs, &directory.path().join("primary"));
+    let mut standby = server.standby(&directory.path().join("standby"));
+    let journal = Arc::new(journal_of(&server));
+    assert_eq!(journal.replication().unwrap(), Replication::Synchronous);
+    let lead = journal.lead(SHARD, "a", LONG).unwrap();
+    let head = appended(&journal, &lead, lead.head, 1)[0].head();
+    standby.kill();
+    let one = record(&lead, &head, b"alone");
+    let (appender, appending) = (Arc::clone(&journal), (lead.clone(), one.clone()));
+    let append = thread::spawn(move || appender.append(&appending.0, &head, &appending.1));
+    let waits = "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    server.wait_for(waits);
+    server.sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+    assert_eq!(code(append.join().unwrap()), "ERR_IO", "it is on the primary alone");
+    // Asking again waits for the standby, before the journal says that it has the record.
+    let (appender, appending) = (Arc::clone(&journal), (lead, one.clone()));
+    let again = thread::spawn(move || appender.append(&appending.0, &head, &appending.1));
+    server.wait_for(waits);
+    assert!(!again.is_finished());
+    standby.start();
+    assert_eq!(code(again.join().unwrap()), "ERR_FENCED", "it is there already");
+    assert_eq!(journal.read(SHARD, 1, 1).unwrap(), [one]);
+}

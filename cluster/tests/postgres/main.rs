@@ -1,0 +1,14 @@
+//! The journal in PostgreSQL, and nodes on it, with servers that the tests start.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a test stops at a surprise, and says what it skips"
+)]
+
+mod journal;
+mod kills;
+mod nodes;
+mod server;

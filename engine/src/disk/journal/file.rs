@@ -1,0 +1,285 @@
+//! A journal in files of one directory: for several processes of one machine.
+//!
+//! A shard has a file of records, one with its lead, and one whose lock says who reads or writes the two.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind as Io, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Head, Journal, Lead, MAX_RECORD_BYTES, Record, ShardId, ShardStatus, damaged, fenced, led_by,
+};
+use crate::base::error::Result;
+use crate::disk::directory;
+
+/// Length and checksum of a record before its bytes.
+const FRAME_BYTES: u64 = 8;
+
+/// A journal in files of a directory that all nodes reach, on a file system with locks: the disk of one machine.
+///
+/// An append is synced before it is told. The directory is created with the first lead.
+#[derive(Debug)]
+pub struct FileJournal {
+    directory: PathBuf,
+    /// What was read of each shard.
+    known: Mutex<BTreeMap<ShardId, Known>>,
+}
+
+/// The records of a shard as far as they were read.
+#[derive(Debug, Clone)]
+struct Known {
+    /// Where each record begins.
+    starts: Vec<u64>,
+    /// Where the last ends.
+    end: u64,
+    head: Head,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { starts: Vec::new(), end: 0, head: Head::EMPTY }
+    }
+}
+
+/// The lead of a shard.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Lease {
+    epoch: u64,
+    node: Option<String>,
+    /// Milliseconds since 1970.
+    until_ms: u64,
+}
+
+impl Lease {
+    fn left(&self) -> Duration {
+        Duration::from_millis(self.until_ms.saturating_sub(now_ms()))
+    }
+
+    fn of(lead: &Lead) -> Self {
+        let ttl = u64::try_from(lead.ttl.as_millis()).unwrap_or(u64::MAX);
+        let until_ms = now_ms().saturating_add(ttl);
+        Self { epoch: lead.epoch, node: Some(lead.node.clone()), until_ms }
+    }
+}
+
+/// The files of a shard, locked.
+struct Locked<'j> {
+    journal: &'j FileJournal,
+    shard: ShardId,
+    /// Unlocked when it is dropped.
+    _lock: File,
+}
+
+impl FileJournal {
+    /// The journal in a directory.
+    #[must_use]
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into(), known: Mutex::default() }
+    }
+
+    fn path(&self, shard: ShardId, suffix: &str) -> PathBuf {
+        self.directory.join(format!("shard-{shard}.{suffix}"))
+    }
+
+    fn lock(&self, shard: ShardId) -> Result<Locked<'_>> {
+        fs::create_dir_all(&self.directory)?;
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(self.path(shard, "lock"))?;
+        lock.lock()?;
+        Ok(Locked { journal: self, shard, _lock: lock })
+    }
+}
+
+impl Locked<'_> {
+    fn lease(&self) -> Result<Lease> {
+        match fs::read(self.journal.path(self.shard, "lead")) {
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map_err(|_| damaged("the file of the lead of a journal is damaged")),
+            Err(missing) if missing.kind() == Io::NotFound => Ok(Lease::default()),
+            Err(failed) => Err(failed.into()),
+        }
+    }
+
+    fn set_lease(&self, lease: &Lease) -> Result<()> {
+        let (file, new) = ("lead", "lead.new");
+        let (file, new) = (self.journal.path(self.shard, file), self.journal.path(self.shard, new));
+        let json = serde_json::to_vec(lease).map_err(|error| damaged(error.to_string()))?;
+        let mut written = File::create(&new)?;
+        written.write_all(&json)?;
+        written.sync_all()?;
+        fs::rename(&new, &file)?;
+        directory::sync_directory(&self.journal.directory)
+    }
+
+    /// Refuses a lead that another node ended.
+    fn held(&self, lead: &Lead) -> Result<()> {
+        let epoch = self.lease()?.epoch;
+        match epoch == lead.epoch {
+            true => Ok(()),
+            false => Err(fenced(format!("lead {} ended: {epoch} began", lead.epoch))),
+        }
+    }
+
+    fn records(&self) -> PathBuf {
+        self.journal.path(self.shard, "journal")
+    }
+
+    /// Reads what other processes appended.
+    fn known(&self) -> Result<Known> {
+        let mut all = self.journal.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all.entry(self.shard).or_default();
+        let Some(mut file) = open(&self.records())? else { return Ok(known.clone()) };
+        let length = file.metadata()?.len();
+        if length < known.end {
+            return Err(damaged("the file of a journal became shorter"));
+        }
+        file.seek(SeekFrom::Start(known.end))?;
+        while let Some(record) = next_record(&mut file, length.saturating_sub(known.end))? {
+            if !record.follows(&known.head) {
+                let commit = record.commit();
+                return Err(damaged(format!("record {commit} of a journal follows none")));
+            }
+            known.starts.push(known.end);
+            known.end = known.end.saturating_add(frame_length(&record));
+            known.head = record.head();
+        }
+        Ok(known.clone())
+    }
+
+    fn append(&self, record: &Record, known: &Known) -> Result<()> {
+        let path = self.records();
+        let is_new = !path.exists();
+        let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
+        // What a process that died left of an append was told to nobody.
+        file.set_len(known.end)?;
+        file.seek(SeekFrom::Start(known.end))?;
+        let bytes = record.as_bytes();
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let mut frame = Vec::with_capacity(bytes.len().saturating_add(8));
+        frame.extend_from_slice(&length.to_be_bytes());
+        frame.extend_from_slice(&crc32fast::hash(bytes).to_be_bytes());
+        frame.extend_from_slice(bytes);
+        file.write_all(&frame)?;
+        file.sync_data()?;
+        if is_new {
+            directory::sync_directory(&self.journal.directory)?;
+        }
+        Ok(())
+    }
+}
+
+impl Journal for FileJournal {
+    fn lead(&self, shard: ShardId, node: &str, ttl: Duration) -> Result<Lead> {
+        let locked = self.lock(shard)?;
+        let (lease, known) = (locked.lease()?, locked.known()?);
+        if let Some(leader) = lease.node.as_deref().filter(|leader| *leader != node)
+            && !lease.left().is_zero()
+        {
+            return Err(led_by(leader));
+        }
+        let lead = Lead::new((shard, lease.epoch.saturating_add(1)), node, ttl, known.head);
+        locked.set_lease(&Lease::of(&lead))?;
+        Ok(lead)
+    }
+
+    fn renew(&self, lead: &Lead) -> Result<()> {
+        let locked = self.lock(lead.shard)?;
+        locked.held(lead)?;
+        locked.set_lease(&Lease::of(lead))
+    }
+
+    fn release(&self, lead: &Lead) -> Result<()> {
+        let locked = self.lock(lead.shard)?;
+        match locked.held(lead) {
+            Ok(()) => locked.set_lease(&Lease { epoch: lead.epoch, ..Lease::default() }),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The lead is not kept by an append, which would sync a second file: [`Journal::renew`] does.
+    fn append(&self, lead: &Lead, after: &Head, record: &Record) -> Result<Head> {
+        let locked = self.lock(lead.shard)?;
+        locked.held(lead)?;
+        let known = locked.known()?;
+        if known.head != *after || !record.follows(after) {
+            return Err(fenced(format!("the journal ends with commit {}", known.head.commit)));
+        }
+        locked.append(record, &known)?;
+        Ok(record.head())
+    }
+
+    fn read(&self, shard: ShardId, after: u64, bytes: usize) -> Result<Vec<Record>> {
+        let known = self.lock(shard)?.known()?;
+        let first = usize::try_from(after).unwrap_or(usize::MAX);
+        let Some(start) = known.starts.get(first) else { return Ok(Vec::new()) };
+        // Records that are whole do not change, so no lock is needed.
+        let Some(mut file) = open(&self.path(shard, "journal"))? else { return Ok(Vec::new()) };
+        file.seek(SeekFrom::Start(*start))?;
+        let (mut records, mut at, mut left) = (Vec::new(), *start, bytes);
+        while at < known.end && (records.is_empty() || left > 0) {
+            let Some(record) = next_record(&mut file, known.end.saturating_sub(at))? else { break };
+            at = at.saturating_add(frame_length(&record));
+            left = left.saturating_sub(record.as_bytes().len());
+            records.push(record);
+        }
+        Ok(records)
+    }
+
+    fn status(&self, shard: ShardId) -> Result<ShardStatus> {
+        let locked = self.lock(shard)?;
+        let lease = locked.lease()?;
+        let left = lease.left();
+        Ok(ShardStatus::new(locked.known()?.head, lease.epoch, lease.node, left))
+    }
+}
+
+fn open(path: &Path) -> Result<Option<File>> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(missing) if missing.kind() == Io::NotFound => Ok(None),
+        Err(failed) => Err(failed.into()),
+    }
+}
+
+/// Reads a record of the `left` bytes from here on; `None` if there is none, or one whose append was cut off.
+fn next_record(file: &mut File, left: u64) -> Result<Option<Record>> {
+    if left < FRAME_BYTES {
+        return Ok(None);
+    }
+    let mut frame = [0; 8];
+    file.read_exact(&mut frame)?;
+    let [a, b, c, d, sum @ ..] = frame;
+    let length = u32::from_be_bytes([a, b, c, d]);
+    let (length, room) = (u64::from(length), left.saturating_sub(FRAME_BYTES));
+    if length == 0 || length > room {
+        // A file system may have lengthened the file and not written it.
+        return Ok(None);
+    }
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    if length > MAX_RECORD_BYTES {
+        return Err(damaged("a record of the journal has an impossible length"));
+    }
+    let mut bytes = vec![0; length];
+    file.read_exact(&mut bytes)?;
+    match crc32fast::hash(&bytes).to_be_bytes() == sum {
+        true => Record::from_bytes(bytes).map(Some),
+        false => Err(damaged("the bytes of a record of the journal have changed")),
+    }
+}
+
+fn frame_length(record: &Record) -> u64 {
+    FRAME_BYTES.saturating_add(u64::try_from(record.as_bytes().len()).unwrap_or(u64::MAX))
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,181 @@
+//! The journal of a shard: the ordered records of its commits, kept by something that several nodes reach.
+//!
+//! Who leads a shard appends a record before it commits it; everybody else reads the records and applies them. A
+//! journal decides one thing: whether a record follows the one before it, and comes from who leads. Knows bytes and
+//! their order, not what is in them.
+
+mod append;
+mod file;
+mod memory;
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::base::error::{Error, ErrorKind, Result};
+
+pub(crate) use append::append_surely;
+pub use file::FileJournal;
+pub use memory::MemoryJournal;
+pub use record::{Head, MAX_RECORD_BYTES, Record};
+
+/// The number of a shard: a store that several nodes have a copy of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShardId(pub u64);
+
+impl fmt::Display for ShardId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// The right to append to the journal of a shard. It ends when another node takes it, which the journal notices and
+/// this node is told with its next append.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Lead {
+    /// The shard.
+    pub shard: ShardId,
+    /// Which lead of the shard this is, from 1 on; each is higher than those before.
+    pub epoch: u64,
+    /// The name of the node.
+    pub node: String,
+    /// Time for which nobody else takes it, from each append or renewal on.
+    pub ttl: Duration,
+    /// The last record when it was taken.
+    pub head: Head,
+}
+
+impl Lead {
+    /// A lead, for implementors of [`Journal`].
+    #[must_use]
+    pub fn new(
+        (shard, epoch): (ShardId, u64),
+        node: impl Into<String>,
+        ttl: Duration,
+        head: Head,
+    ) -> Self {
+        Self { shard, epoch, node: node.into(), ttl, head }
+    }
+}
+
+/// Where the journal of a shard stands, and who leads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShardStatus {
+    /// The last record.
+    pub head: Head,
+    /// The last lead that was taken; 0 if none was.
+    pub epoch: u64,
+    /// The node that took it, `None` if none did or it was given back.
+    pub leader: Option<String>,
+    /// Time for which nobody else takes it, by the clock of the journal; zero once it ran out.
+    pub lease: Duration,
+}
+
+impl ShardStatus {
+    /// A status, for implementors of [`Journal`].
+    #[must_use]
+    pub fn new(head: Head, epoch: u64, leader: Option<String>, lease: Duration) -> Self {
+        Self { head, epoch, leader, lease }
+    }
+
+    /// Returns `true` if a node may take the lead now.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        self.leader.is_none() || self.lease.is_zero()
+    }
+}
+
+/// Keeps the records of shards in their order. Calls block, and may come from any thread.
+///
+/// Every call can fail with `ERR_IO` if the journal is not reached. Whether an append that failed so was made is not
+/// known then: it is made again with the same record, which a journal takes once at most.
+pub trait Journal: fmt::Debug + Send + Sync {
+    /// Takes the lead of a shard: the epoch becomes one higher, so that nothing more comes from who had it.
+    ///
+    /// # Errors
+    /// `ERR_BUSY` while another node has it; `ERR_IO`.
+    fn lead(&self, shard: ShardId, node: &str, ttl: Duration) -> Result<Lead>;
+
+    /// Keeps a lead for another `ttl`.
+    ///
+    /// # Errors
+    /// `ERR_FENCED` if another node took it; `ERR_IO`.
+    fn renew(&self, lead: &Lead) -> Result<()>;
+
+    /// Gives a lead back, so that nobody has to wait for its end. One that another node took by now stays with it.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    fn release(&self, lead: &Lead) -> Result<()>;
+
+    /// Appends a record if the journal ends with `after` and nobody took the lead, and keeps the lead for another
+    /// `ttl`. It is durable when this returns.
+    ///
+    /// # Errors
+    /// `ERR_FENCED` if one of the two is not so: this call appended nothing. `ERR_LIMIT` for a record of more than
+    /// [`MAX_RECORD_BYTES`]. `ERR_IO`: whether it was appended is not known.
+    fn append(&self, lead: &Lead, after: &Head, record: &Record) -> Result<Head>;
+
+    /// Returns the records after a commit in their order, at most `bytes` of them and at least one; none at the end.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if one is missing or none; `ERR_IO`.
+    fn read(&self, shard: ShardId, after: u64, bytes: usize) -> Result<Vec<Record>>;
+
+    /// Returns where a shard stands, as the place that decides knows it and not a copy of that.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    fn status(&self, shard: ShardId) -> Result<ShardStatus>;
+}
+
+/// `ERR_FENCED`, for implementors of [`Journal`].
+#[must_use]
+pub fn fenced(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Fenced, message)
+}
+
+/// `ERR_BUSY` of a shard that another node leads, for implementors of [`Journal`].
+#[must_use]
+pub fn led_by(node: &str) -> Error {
+    Error::new(ErrorKind::Busy, format!("{node} leads this shard"))
+        .with_hint("write there; another node takes over when it is gone")
+}
+
+/// `ERR_NOT_LEADER` of a node that follows a shard.
+#[must_use]
+pub fn not_leader(shard: ShardId) -> Error {
+    Error::new(ErrorKind::NotLeader, format!("this node follows shard {shard}, and this writes"))
+}
+
+/// `ERR_IO` of a journal, for implementors of [`Journal`].
+#[must_use]
+pub fn unreachable(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Io, message).with_hint(
+        "check that the journal runs and is reached; nothing that was acknowledged is lost",
+    )
+}
+
+/// `ERR_STORE_VERSION` of a journal, for implementors of [`Journal`].
+#[must_use]
+pub fn incompatible(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::StoreVersion, message)
+        .with_hint("make the tables with this version, or run the version that made them")
+}
+
+/// `ERR_SCHEMA` of what a journal was given, for implementors of [`Journal`].
+#[must_use]
+pub fn invalid(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Schema), message)
+}
+
+/// `ERR_INTEGRITY` of a journal, for implementors of [`Journal`].
+#[must_use]
+pub fn damaged(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Integrity), message)
+        .with_hint("restore the journal; the nodes keep what they applied")
+}

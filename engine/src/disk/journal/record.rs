@@ -1,0 +1,163 @@
+//! A record of a journal: the change record of one commit, with its place and the hash of the one before it
+//! (docs/format.md, "Journal records").
+
+use std::fmt;
+
+use data_encoding::HEXLOWER;
+use sha2::{Digest, Sha256};
+
+use super::{ShardId, damaged};
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::change_record::ChangeRecord;
+
+/// Maximum size of a record in bytes: what one commit writes at most on a store with a journal.
+pub const MAX_RECORD_BYTES: usize = 256 << 20;
+
+const VERSION: u8 = 1;
+const HEADER_BYTES: usize = 57;
+
+/// The end of a journal: the number of its last commit, and the hash of its record, which has that of the one
+/// before it, and so of all.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Head {
+    /// The number of the commit; 0 if there is none.
+    pub commit: u64,
+    /// The SHA-256 of its record; zeros if there is none.
+    pub chain: [u8; 32],
+}
+
+impl Head {
+    /// The head of a journal without records.
+    pub const EMPTY: Self = Self { commit: 0, chain: [0; 32] };
+
+    /// A head, for implementors of [`Journal`](super::Journal).
+    #[must_use]
+    pub const fn new(commit: u64, chain: [u8; 32]) -> Self {
+        Self { commit, chain }
+    }
+}
+
+impl fmt::Debug for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.commit, HEXLOWER.encode(&self.chain))
+    }
+}
+
+/// A record of a journal.
+///
+/// | bytes | what |
+/// |---|---|
+/// | 0 | version, 1 |
+/// | 1..9 | shard |
+/// | 9..17 | commit, from 1 on |
+/// | 17..25 | epoch of the lead that it was appended under |
+/// | 25..57 | SHA-256 of the record before; zeros for the first |
+/// | 57.. | the change record of the commit |
+#[derive(Clone, PartialEq, Eq)]
+pub struct Record {
+    bytes: Vec<u8>,
+    shard: ShardId,
+    commit: u64,
+    epoch: u64,
+    before: [u8; 32],
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Record({}/{}, {} bytes)", self.shard, self.commit, self.bytes.len())
+    }
+}
+
+impl Record {
+    /// The record of the commit after a head.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` for more than [`MAX_RECORD_BYTES`].
+    pub(crate) fn after(
+        head: &Head,
+        (shard, epoch): (ShardId, u64),
+        changes: &ChangeRecord,
+    ) -> Result<Self> {
+        let commit = head.commit.saturating_add(1);
+        let length = HEADER_BYTES.saturating_add(changes.as_bytes().len());
+        if length > MAX_RECORD_BYTES {
+            let message = format!("one commit would write {length} bytes to the journal");
+            let hint = "a store with a journal takes 256 MiB at a time: import in parts";
+            return Err(Error::new(ErrorKind::Limit, message).with_hint(hint));
+        }
+        let mut bytes = Vec::with_capacity(length);
+        bytes.push(VERSION);
+        bytes.extend_from_slice(&shard.0.to_be_bytes());
+        bytes.extend_from_slice(&commit.to_be_bytes());
+        bytes.extend_from_slice(&epoch.to_be_bytes());
+        bytes.extend_from_slice(&head.chain);
+        bytes.extend_from_slice(changes.as_bytes());
+        Ok(Self { bytes, shard, commit, epoch, before: head.chain })
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// `ERR_STORE_VERSION` for one of a later version; `ERR_INTEGRITY` for bytes that are none.
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Self> {
+        let cut = || damaged("a record of the journal is cut off");
+        let (header, _) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(cut)?;
+        let [version, header @ ..] = header;
+        if *version != VERSION {
+            let message =
+                format!("a journal record has version {version}, and this program reads 1");
+            return Err(Error::new(ErrorKind::StoreVersion, message)
+                .with_hint("run the version that wrote it, or a later one"));
+        }
+        let (numbers, before) = header.split_last_chunk::<32>().ok_or_else(cut)?;
+        let mut numbers = numbers.chunks_exact(8).filter_map(|number| number.try_into().ok());
+        let mut next = || numbers.next().map(u64::from_be_bytes).ok_or_else(cut);
+        let (shard, commit, epoch, before) = (ShardId(next()?), next()?, next()?, *before);
+        Ok(Self { bytes, shard, commit, epoch, before })
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The shard.
+    #[must_use]
+    pub fn shard(&self) -> ShardId {
+        self.shard
+    }
+
+    /// The number of the commit.
+    #[must_use]
+    pub fn commit(&self) -> u64 {
+        self.commit
+    }
+
+    /// The epoch of the lead that it was appended under.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The head of a journal that ends with it.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        Head { commit: self.commit, chain: Sha256::digest(&self.bytes).into() }
+    }
+
+    /// Returns `true` if it follows this head.
+    #[must_use]
+    pub fn follows(&self, head: &Head) -> bool {
+        head.commit.checked_add(1) == Some(self.commit) && self.before == head.chain
+    }
+
+    /// What the commit writes.
+    ///
+    /// # Errors
+    /// As [`ChangeRecord::from_bytes`].
+    pub(crate) fn changes(&self) -> Result<ChangeRecord> {
+        ChangeRecord::from_bytes(self.bytes.get(HEADER_BYTES..).unwrap_or_default())
+    }
+}

@@ -1,0 +1,211 @@
+//! A copy of a store and its journal: the leader's commits go to the journal first, and every copy is brought to
+//! where the journal is.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use redb::{Database, Durability, ReadableDatabase};
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::change_record::ChangeRecord;
+use crate::disk::journal::{Head, Journal, Lead, Record, ShardId, append_surely};
+use crate::disk::position::Position;
+use crate::disk::truth_transaction::{CommitObserver, JournaledCommit};
+
+/// Time within which commits that are in the journal are synced to the file too.
+const SYNC_AFTER: Duration = Duration::from_secs(1);
+/// Number of such commits after which they are synced: redb keeps the pages they replaced until then.
+const SYNC_AFTER_COMMITS: u32 = 512;
+/// Bytes of records that are read and applied at once.
+const MAX_BATCH_BYTES: usize = 8 << 20;
+
+/// A place in a journal that can be waited for, e.g. `3:118` for commit 118 of shard 3.
+///
+/// ```
+/// use grainstore::journal::{CommitPosition, ShardId};
+///
+/// let position: CommitPosition = "3:118".parse()?;
+/// assert_eq!((position.shard, position.commit), (ShardId(3), 118));
+/// assert_eq!(position.to_string(), "3:118");
+/// # Ok::<(), grainstore::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct CommitPosition {
+    /// The shard.
+    pub shard: ShardId,
+    /// The number of the commit.
+    pub commit: u64,
+}
+
+impl CommitPosition {
+    /// The place after a commit of a shard.
+    #[must_use]
+    pub const fn new(shard: ShardId, commit: u64) -> Self {
+        Self { shard, commit }
+    }
+}
+
+impl std::fmt::Display for CommitPosition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.shard, self.commit)
+    }
+}
+
+impl std::str::FromStr for CommitPosition {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let numbers = text.split_once(':').and_then(|(shard, commit)| {
+            Some(Self::new(ShardId(shard.parse().ok()?), commit.parse().ok()?))
+        });
+        let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
+        numbers.ok_or_else(|| {
+            Error::new(schema, "this is no position").with_hint("give SHARD:COMMIT, e.g. 3:118")
+        })
+    }
+}
+
+/// What the leader's commits go through.
+#[derive(Debug)]
+pub(crate) struct JournalWriter {
+    journal: Arc<dyn Journal>,
+    lead: Lead,
+    /// Time for which a journal that is not reached is tried again.
+    patience: Duration,
+    state: Mutex<WriterState>,
+}
+
+#[derive(Debug)]
+struct WriterState {
+    head: Head,
+    unsynced: u32,
+    synced_at: Instant,
+}
+
+impl JournalWriter {
+    /// A writer that goes on after the head of the lead.
+    pub(crate) fn new(journal: Arc<dyn Journal>, lead: Lead, patience: Duration) -> Self {
+        let state = WriterState { head: lead.head, unsynced: 0, synced_at: Instant::now() };
+        Self { journal, lead, patience, state: Mutex::new(state) }
+    }
+
+    /// An observer that appends each commit.
+    pub(crate) fn observer(self: Arc<Self>) -> CommitObserver {
+        CommitObserver::new(move |changes| self.append(changes).map(Some))
+    }
+
+    fn append(&self, changes: &ChangeRecord) -> Result<JournaledCommit> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let Lead { shard, epoch, .. } = self.lead;
+        let record = Record::after(&state.head, (shard, epoch), changes)?;
+        let appended = (&state.head, &record);
+        state.head = append_surely(&*self.journal, &self.lead, appended, self.patience)?;
+        state.unsynced = state.unsynced.saturating_add(1);
+        let syncs = state.unsynced >= SYNC_AFTER_COMMITS || state.synced_at.elapsed() >= SYNC_AFTER;
+        if syncs {
+            (state.unsynced, state.synced_at) = (0, Instant::now());
+        }
+        Ok(JournaledCommit { position: Position { shard, head: state.head, epoch }, syncs })
+    }
+}
+
+/// Brings a copy to the end of the journal, and returns where it is then.
+///
+/// # Errors
+/// `ERR_DIVERGED` if the copy has a commit that the journal has not; `ERR_INTEGRITY`, `ERR_STORE_VERSION` for a record
+/// that cannot be read; `ERR_IO`.
+pub(crate) fn catch_up(db: &Database, journal: &dyn Journal, shard: ShardId) -> Result<Position> {
+    let mut position = position_in(db, shard)?;
+    loop {
+        let batch = next_batch(journal, &position)?;
+        if batch.is_empty() {
+            return Ok(position);
+        }
+        position = apply_batch(db, &position, &batch, true)?;
+    }
+}
+
+/// Returns where a copy is in the journal of a shard.
+///
+/// # Errors
+/// `ERR_DIVERGED` for a copy of another shard, or of a store that has no journal; `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn position_in(db: &Database, shard: ShardId) -> Result<Position> {
+    match Position::read(db)? {
+        Some(position) if position.shard == shard => Ok(position),
+        Some(position) => {
+            let message = format!("this is a copy of shard {}, not of {shard}", position.shard);
+            Err(diverged(message))
+        }
+        // A file that holds nothing yet is that of a copy which is being made.
+        None if db.begin_read()?.list_tables()?.next().is_none() => Ok(Position::start(shard)),
+        None => Err(diverged("this store was written without a journal".to_owned())
+            .with_hint("export it, and import the file into the shard")),
+    }
+}
+
+/// Returns the next records of the journal, after the place was compared with it; none at the end.
+///
+/// # Errors
+/// As [`catch_up`].
+pub(crate) fn next_batch(journal: &dyn Journal, position: &Position) -> Result<Vec<Record>> {
+    let Head { commit, .. } = position.head;
+    let end = journal.status(position.shard)?.head;
+    if end == position.head {
+        return Ok(Vec::new());
+    }
+    if end.commit <= commit {
+        let message = match end.commit == commit {
+            true => format!("commit {commit} of this copy is another than the journal's"),
+            false => {
+                format!("this copy has commit {commit}, and the journal ends with {}", end.commit)
+            }
+        };
+        return Err(diverged(message));
+    }
+    let mut batch = journal.read(position.shard, commit, MAX_BATCH_BYTES)?;
+    // What was appended since is not compared with the end.
+    batch.retain(|record| record.commit() <= end.commit);
+    let mut last = (position.head, position.epoch);
+    for record in &batch {
+        if !record.follows(&last.0) || record.shard() != position.shard || record.epoch() < last.1 {
+            let message = format!("record {} does not follow this copy", record.commit());
+            return Err(diverged(message));
+        }
+        last = (record.head(), record.epoch());
+    }
+    if last.0.commit == end.commit && last.0 != end {
+        let message = format!("record {} of the journal was altered", end.commit);
+        return Err(diverged(message));
+    }
+    if batch.is_empty() {
+        return Err(diverged(format!("the journal lacks the record after {commit}")));
+    }
+    Ok(batch)
+}
+
+/// Writes the rows of records that follow a place, in one transaction, and returns the place after them.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_STORE_VERSION`, `ERR_IO`.
+pub(crate) fn apply_batch(
+    db: &Database,
+    from: &Position,
+    batch: &[Record],
+    syncs: bool,
+) -> Result<Position> {
+    let Some(last) = batch.last() else { return Ok(*from) };
+    let mut txn = db.begin_write()?;
+    txn.set_durability(if syncs { Durability::Immediate } else { Durability::None })?;
+    for record in batch {
+        record.changes()?.apply(&txn)?;
+    }
+    let position = Position { shard: from.shard, head: last.head(), epoch: last.epoch() };
+    position.write(&txn)?;
+    txn.commit()?;
+    Ok(position)
+}
+
+fn diverged(message: String) -> Error {
+    Error::new(ErrorKind::Diverged, message)
+}

@@ -1,0 +1,189 @@
+//! A copy of a store that has a journal: made from it, brought to its end, and where it is.
+
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use redb::{Builder, Database};
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::directory;
+use crate::disk::journal::Head;
+use crate::disk::journaling::{CommitPosition, JournalWriter, catch_up, next_batch};
+use crate::disk::position::Position;
+use crate::handle::options::{JournalRole, Journaling, OpenOptions};
+use crate::handle::store::Store;
+
+/// Time between two looks at the journal of who waits for a place in it.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+
+impl Store {
+    /// Returns the place in its journal that reads of this copy are at; `None` for a store without one. What was
+    /// acknowledged by a leader before this call is at this place or before it, so that a copy that
+    /// [waited](Self::wait_for) for it shows that.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub fn position(&self) -> Result<Option<CommitPosition>> {
+        let Some(journaling) = &self.inner().journaling else { return Ok(None) };
+        let position = self.place(journaling)?;
+        Ok(Some(CommitPosition::new(position.shard, position.head.commit)))
+    }
+
+    /// Has a copy that [follows](OpenOptions::following) read and apply what its journal has by now, and returns the
+    /// place it is at then. Reads that begin after this see at least what was acknowledged before it. A leader is at
+    /// the end of the journal, if it still leads: ask [`Journal::status`](crate::journal::Journal::status) whether.
+    ///
+    /// # Errors
+    /// `ERR_DIVERGED` if this copy has what the journal has not, and serves no more: close it. `ERR_IO` if the
+    /// journal is not reached, `ERR_INTEGRITY`, `ERR_STORE_VERSION`.
+    pub fn follow(&self) -> Result<Option<CommitPosition>> {
+        let Some(journaling) = self.inner().follows() else { return self.position() };
+        // One at a time: another that waited finds less to do.
+        let _one = self.inner().following.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let from = self.place(journaling)?;
+            let batch = next_batch(&*journaling.journal, &from)?;
+            if batch.is_empty() {
+                return Ok(Some(CommitPosition::new(from.shard, from.head.commit)));
+            }
+            let switch = self.inner().switch.clone();
+            self.run_exclusive_on_index(move |writer| writer.follow(&from, &batch, &switch))?;
+        }
+    }
+
+    /// Waits until reads of this copy see a commit.
+    ///
+    /// # Errors
+    /// `ERR_TIMEOUT`; `ERR_CONFLICT` for a place of another shard, or a store without a journal; those of
+    /// [`Store::follow`].
+    pub fn wait_for(&self, position: CommitPosition, patience: Duration) -> Result<()> {
+        let began = Instant::now();
+        loop {
+            match self.position()? {
+                Some(at) if at.shard != position.shard => {
+                    let message =
+                        format!("this is a copy of shard {}, not of {}", at.shard, position.shard);
+                    return Err(Error::new(ErrorKind::Conflict, message));
+                }
+                Some(at) if at.commit >= position.commit => return Ok(()),
+                Some(_) => {}
+                None => {
+                    let message = "this store has no journal, and so no positions";
+                    return Err(Error::new(ErrorKind::Conflict, message));
+                }
+            }
+            let failed = self.follow().err().filter(|failed| failed.kind() != ErrorKind::Io);
+            failed.map_or(Ok(()), Err)?;
+            if self.position()?.is_some_and(|at| at.commit >= position.commit) {
+                return Ok(());
+            }
+            if began.elapsed() >= patience {
+                let message = format!("this copy is not at {position} yet");
+                return Err(Error::new(ErrorKind::Timeout, message)
+                    .with_hint("wait longer, or read from the node that leads the shard"));
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    fn place(&self, journaling: &Journaling) -> Result<Position> {
+        let view = self.inner().view()?;
+        let position = Position::read_in(view.transaction())?;
+        Ok(position.unwrap_or(Position::start(journaling.shard())))
+    }
+}
+
+/// Makes the truth of a copy from the journal. Returns `false` if a leader is to make it, as the first.
+///
+/// # Errors
+/// `ERR_NOT_FOUND` for a follower of a journal without records; those of [`catch_up`].
+pub(super) fn create_copy(path: &Path, builder: &Builder, options: &OpenOptions) -> Result<bool> {
+    let Some(journaling) = &options.journaling else { return Ok(false) };
+    check_options(options)?;
+    let shard = journaling.shard();
+    if journaling.journal.status(shard)?.head == Head::EMPTY {
+        return match journaling.role {
+            JournalRole::Leader(..) => Ok(false),
+            JournalRole::Follower(_) => {
+                let message = format!("the journal of shard {shard} has no records yet");
+                Err(Error::new(ErrorKind::NotFound, message)
+                    .with_hint("begin with the node that leads it"))
+            }
+        };
+    }
+    let set_up = |new: &Path| {
+        let db = builder.create(new)?;
+        catch_up(&db, &*journaling.journal, shard).map(drop)
+    };
+    directory::create_truth(path, set_up)?;
+    Ok(true)
+}
+
+/// Brings an opened truth to the end of its journal, and returns the options with which a leader writes from there.
+///
+/// # Errors
+/// `ERR_FENCED` if another node took the lead; `ERR_DIVERGED` for a store that has no journal, or is not to have one;
+/// those of [`catch_up`].
+pub(super) fn follow_journal(db: &Database, options: &OpenOptions) -> Result<OpenOptions> {
+    let Some(journaling) = &options.journaling else {
+        return match Position::read(db)? {
+            None => Ok(options.clone()),
+            Some(_) if options.read_only => Ok(options.clone()),
+            Some(position) => {
+                let message = format!(
+                    "this is a copy of shard {}, and is written by its journal",
+                    position.shard
+                );
+                Err(Error::new(ErrorKind::NotLeader, message)
+                    .with_hint("run its node, or open it read-only"))
+            }
+        };
+    };
+    check_options(options)?;
+    let at = catch_up(db, &*journaling.journal, journaling.shard())?;
+    journaled(options, at.head)
+}
+
+/// Options whose commits go on in the journal after a head, if the copy leads.
+///
+/// # Errors
+/// `ERR_FENCED` if the journal has what came after the lead was taken.
+pub(super) fn journaled(options: &OpenOptions, head: Head) -> Result<OpenOptions> {
+    let mut options = options.clone();
+    if let Some(Journaling { journal, role: JournalRole::Leader(lead, patience) }) =
+        &options.journaling
+    {
+        if head.commit > lead.head.commit && journal.status(lead.shard)?.epoch != lead.epoch {
+            let message = format!("lead {} of shard {} ended", lead.epoch, lead.shard);
+            return Err(Error::new(ErrorKind::Fenced, message));
+        }
+        let mut lead = lead.clone();
+        lead.head = head;
+        let writer = Arc::new(JournalWriter::new(Arc::clone(journal), lead, *patience));
+        options.observer = writer.observer();
+    }
+    if options.follows() {
+        // These would be written when it is opened.
+        (options.wording, options.compress) = (None, None);
+    }
+    Ok(options)
+}
+
+/// Refuses what a store with a journal cannot be.
+fn check_options(options: &OpenOptions) -> Result<()> {
+    if options.key.is_some() {
+        let key = ErrorKind::Format(grainstore_format::ErrorKind::Key);
+        let message = "a store with a journal cannot be encrypted yet";
+        return Err(Error::new(key, message).with_hint(
+            "its keys would have to be in the journal too; keep encrypted stores on one machine",
+        ));
+    }
+    if options.read_only {
+        let message = "a copy that is opened read-only does not follow its journal";
+        return Err(Error::new(ErrorKind::ReadOnly, message)
+            .with_hint("open it read-only without a journal, or follow"));
+    }
+    Ok(())
+}

@@ -75,7 +75,7 @@ impl<'w> Context<'w> {
     }
 
     /// The options without what resolves DIDs.
-    fn own_options(&self) -> Result<OpenOptions> {
+    pub(crate) fn own_options(&self) -> Result<OpenOptions> {
         let mut options = OpenOptions::new()
             .wait(Duration::from_millis(self.globals.wait_ms))
             .audit_reads(!self.globals.no_audit_reads)

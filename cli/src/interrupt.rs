@@ -102,6 +102,26 @@ pub(crate) fn end_by_signal(patience: &Patience) {
 #[cfg(not(unix))]
 pub(crate) fn end_by_signal(_: &Patience) {}
 
+/// Has signals stop what serves others; a second one ends the process at once.
+#[cfg(unix)]
+#[cfg(any(feature = "cluster", feature = "serve"))]
+pub(crate) fn set_at_signals(stop: &Arc<AtomicBool>) {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // Where one cannot be registered the system does what it did before.
+        let again = signal_hook::flag::register_conditional_default(signal, Arc::clone(stop));
+        let _ = again.and_then(|_| signal_hook::flag::register(signal, Arc::clone(stop)));
+    }
+}
+
+/// Elsewhere Ctrl-C stops it.
+#[cfg(not(unix))]
+#[cfg(any(feature = "cluster", feature = "serve"))]
+pub(crate) fn set_at_signals(stop: &Arc<AtomicBool>) {
+    let stop = Arc::clone(stop);
+    let _ = ctrlc::set_handler(move || stop.store(true, std::sync::atomic::Ordering::SeqCst));
+}
+
 #[cfg(test)]
 mod tests {
     use grainstore::cal::StopReason;

@@ -2,6 +2,8 @@
 
 use clap::Subcommand;
 
+#[cfg(feature = "cluster")]
+use crate::commands::cluster;
 use crate::commands::{
     add, ages, alf, audit, backup, bench, cal, compact, decode, demo, disclose, doctor, encode,
     erase, export, frames, get, history, import, init, keys, mcp, migrate, policy, prove, put,
@@ -101,6 +103,8 @@ commands! {
     "For programs" {
         Mcp(mcp::Mcp),
         Rpc(rpc::Rpc),
+        #[cfg(feature = "cluster")]
+        Cluster(cluster::Cluster),
         #[cfg(feature = "serve")]
         Serve(serve::Serve),
         #[cfg(feature = "serve")]

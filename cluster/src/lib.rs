@@ -9,4 +9,4 @@ mod node;
 mod postgres;
 
 pub use self::postgres::{PostgresJournal, PostgresOptions, Replication};
-pub use node::{Node, NodeOptions, NodeRole};
+pub use node::{Attendant, Node, NodeOptions, NodeRole};

@@ -4,6 +4,7 @@
 //! - `client`: the store for other crates. `sharing`: one that several processes have open.
 //! - `protocol`: requests, responses and the connection between them.
 //! - `operations`: functions from arguments to answers, which fail with the codes of the store.
+//! - `store_socket`: a store that its process has opened by itself.
 //! - `host`: the state between requests. `answer`: results of bounded size.
 //! - `arguments`, `json`: forms that arguments share. `misread`: errors about them.
 //! - `dids`: keys of DIDs, by files and programs.
@@ -35,6 +36,7 @@ mod protocol;
 mod question;
 mod shape;
 mod sharing;
+mod store_socket;
 mod withheld;
 
 pub use arguments::Nothing;
@@ -65,4 +67,5 @@ pub use shape::{
     StoredAnswer, SupersedeAnswer, VerdictAnswer, Version, erased, sign_blob, signing_key,
 };
 pub use sharing::ClientOptions;
+pub use store_socket::StoreSocket;
 pub use withheld::{withhold_findings, withhold_problems};

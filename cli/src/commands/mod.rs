@@ -7,6 +7,8 @@ pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod bench;
 pub(crate) mod cal;
+#[cfg(feature = "cluster")]
+pub(crate) mod cluster;
 pub(crate) mod compact;
 pub(crate) mod decode;
 pub(crate) mod demo;

@@ -4,7 +4,6 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -22,6 +21,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use super::demo::{QUERY_TIME, create_week};
 use crate::context::{Context, unshared_note, with_opening_hint};
 use crate::error::{Code, Error, Result};
+use crate::interrupt::set_at_signals;
 use crate::output::Output;
 
 /// Serve the store over HTTP, with a console for people
@@ -151,7 +151,7 @@ impl Serve {
             Tools::Full => Profile::Full,
         };
         options.mcp_allow_erase = self.mcp_allow_erase;
-        stop_at_signals(&options.stop);
+        set_at_signals(&options.stop);
         let is_json = context.output.is_json();
         let served = serve_http(listener, options, move |url| tell(url, address, is_json));
         if let Some(Demo { directory, .. }) = demo {
@@ -233,22 +233,4 @@ fn start_log(what: Log) -> WorkerGuard {
     // A second log of one process stays the first one's.
     let _ = tracing_subscriber::registry().with(lines).with(targets).try_init();
     guard
-}
-
-/// Has signals stop the server; a second one ends the process at once.
-#[cfg(unix)]
-fn stop_at_signals(stop: &Arc<AtomicBool>) {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // Where one cannot be registered the system does what it did before.
-        let again = signal_hook::flag::register_conditional_default(signal, Arc::clone(stop));
-        let _ = again.and_then(|_| signal_hook::flag::register(signal, Arc::clone(stop)));
-    }
-}
-
-/// Elsewhere Ctrl-C stops it.
-#[cfg(not(unix))]
-fn stop_at_signals(stop: &Arc<AtomicBool>) {
-    let stop = Arc::clone(stop);
-    let _ = ctrlc::set_handler(move || stop.store(true, std::sync::atomic::Ordering::SeqCst));
 }

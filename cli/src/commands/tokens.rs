@@ -51,6 +51,10 @@ impl Tokens {
         match self.what {
             What::Create { label, tier, as_operator, expires } => {
                 let globals = &context.globals;
+                if globals.read_only && tier == 1 {
+                    let message = "--read-only and --tier 1 contradict each other";
+                    return Err(Error::new(Code::Schema, message, "leave one of them out"));
+                }
                 let grant = Grant {
                     namespace: globals.namespace.clone(),
                     user_id: globals.user.clone(),
@@ -75,6 +79,11 @@ impl Tokens {
                 Ok(())
             }
             What::List => {
+                if !context.globals.store.is_dir() {
+                    let message =
+                        format!("there is no store at {}", context.globals.store.display());
+                    return Err(Error::new(Code::NotFound, message, "name it with --store"));
+                }
                 let output = &mut context.output;
                 for token in tokens.list()? {
                     output.answer(&told(&token), |output| output.line(&line(&token)))?;

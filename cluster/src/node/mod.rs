@@ -46,6 +46,15 @@ impl NodeRole {
     }
 }
 
+/// What a host does with the copy of its node: serve it to other processes, for instance.
+pub trait Attendant: std::fmt::Debug + Send + Sync {
+    /// The copy was opened in a role.
+    fn opened(&self, store: &Store, role: &NodeRole);
+
+    /// The copy is closed next, or cannot be opened: nothing of it may be used any more.
+    fn closing(&self, role: &NodeRole);
+}
+
 /// Options of a [`Node`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -66,6 +75,8 @@ pub struct NodeOptions {
     pub poll: Duration,
     /// Time for which a write waits for a journal that is not reached, before it is in doubt. 10 seconds by default.
     pub patience: Duration,
+    /// Who is told of the copy. Nobody by default.
+    pub attendant: Option<Arc<dyn Attendant>>,
 }
 
 impl NodeOptions {
@@ -81,6 +92,7 @@ impl NodeOptions {
             lease: Duration::from_secs(5),
             poll: Duration::from_millis(10),
             patience: Duration::from_secs(10),
+            attendant: None,
         }
     }
 }
@@ -218,9 +230,14 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set(&self, role: NodeRole, store: Option<Store>) {
-        *self.lock() = State { role, store };
+    fn set(&self, role: &NodeRole, store: Option<&Store>) {
+        *self.lock() = State { role: role.clone(), store: store.cloned() };
         self.changed.notify_all();
+        match (&self.options.attendant, store) {
+            (Some(attendant), Some(store)) => attendant.opened(store, role),
+            (Some(attendant), None) => attendant.closing(role),
+            (None, _) => {}
+        }
     }
 
     fn stops(&self) -> bool {
@@ -239,17 +256,17 @@ impl Shared {
             match step {
                 Ok(next) => (opened, wait) = (next, self.options.poll),
                 Err(error) if is_final(&error) => {
-                    self.set(NodeRole::Stopped(error), None);
+                    self.set(&NodeRole::Stopped(error), None);
                     return;
                 }
                 Err(error) => {
-                    self.set(NodeRole::Waiting(error), None);
+                    self.set(&NodeRole::Waiting(error), None);
                     wait = wait.saturating_mul(2).min(Duration::from_secs(1));
                 }
             }
             thread::sleep(wait);
         }
-        self.set(NodeRole::Changing, None);
+        self.set(&NodeRole::Changing, None);
         if let Some(copy) = opened {
             self.close(copy);
         }
@@ -285,7 +302,7 @@ impl Shared {
             Some(lead) => NodeRole::Leader { epoch: lead.epoch },
             None => NodeRole::Follower,
         };
-        self.set(role, Some(store.clone()));
+        self.set(&role, Some(&store));
         let lead = lead.map(|lead| Held { lead, renewed: Instant::now() });
         Ok(Some(Opened { store, lead }))
     }
@@ -317,7 +334,7 @@ impl Shared {
         match lost {
             None => Ok(Some(Opened { store, lead: Some(held) })),
             Some(_) => {
-                self.set(NodeRole::Changing, None);
+                self.set(&NodeRole::Changing, None);
                 self.close(Opened { store, lead: Some(held) });
                 Ok(None)
             }
@@ -329,7 +346,7 @@ impl Shared {
         let status = followed.and_then(|_| self.journal.status(self.options.shard));
         match status {
             Ok(status) if self.options.leads && status.is_free() => {
-                self.set(NodeRole::Changing, None);
+                self.set(&NodeRole::Changing, None);
                 self.close(Opened { store, lead: None });
                 Ok(None)
             }
@@ -339,7 +356,7 @@ impl Shared {
                 Ok(Some(Opened { store, lead: None }))
             }
             Err(failed) => {
-                self.set(NodeRole::Changing, None);
+                self.set(&NodeRole::Changing, None);
                 self.close(Opened { store, lead: None });
                 Err(failed)
             }
@@ -357,9 +374,8 @@ impl Shared {
 
 /// Returns `true` if trying again does not help.
 fn is_final(error: &Error) -> bool {
-    match error.kind() {
-        ErrorKind::Diverged | ErrorKind::StoreVersion | ErrorKind::Policy => true,
-        ErrorKind::Format(_) => true,
-        _ => false,
-    }
+    matches!(
+        error.kind(),
+        ErrorKind::Diverged | ErrorKind::StoreVersion | ErrorKind::Policy | ErrorKind::Format(_)
+    )
 }

@@ -92,6 +92,16 @@ impl PostgresJournal {
         })
     }
 
+    /// Returns the shards that were led at least once, in the order of their numbers.
+    ///
+    /// # Errors
+    /// `ERR_STORE_VERSION` without tables; `ERR_IO`.
+    pub fn shards(&self) -> Result<Vec<ShardId>> {
+        let shards = self.statements.shards();
+        let rows = self.with(|connection| connection.call(|client| client.query(shards, &[])))?;
+        rows.into_iter().map(|row| count(row.get(0)).map(ShardId)).collect()
+    }
+
     /// Refuses tables of another version.
     fn check(&self, connection: &mut Connection) -> Result<()> {
         let version = self.statements.version();

@@ -25,6 +25,7 @@ pub(super) struct Statements {
     sizes: String,
     read: String,
     status: String,
+    shards: String,
 }
 
 /// What moves the head of a shard: its lead and its end are compared, and the lead is kept.
@@ -76,6 +77,7 @@ impl Statements {
                 WHERE shard = $1 AND commit_no > $2 AND commit_no <= $3 ORDER BY commit_no, part"),
             status: of("SELECT epoch, commit_no, chain, holder, \
                 extract(epoch FROM until - now())::float8 FROM {s}.shard WHERE shard = $1"),
+            shards: of("SELECT shard FROM {s}.shard ORDER BY shard"),
         })
     }
 
@@ -143,6 +145,10 @@ impl Statements {
 
     pub(super) fn status(&self) -> &str {
         &self.status
+    }
+
+    pub(super) fn shards(&self) -> &str {
+        &self.shards
     }
 }
 

@@ -106,7 +106,6 @@ fn node_process() {
         let stopped = stops.lock().unwrap().take();
         stopped.unwrap().stop();
         say("stopped");
-        std::process::exit(0);
     });
     let mut random = Random(u64::from(std::process::id()));
     let mut mine = Vec::new();
@@ -352,7 +351,7 @@ fn whoever_dies_nothing_acknowledged_is_lost_and_all_copies_are_the_same() {
     }
     thread::sleep(Duration::from_millis(500));
     stop(nodes, &lines, &mut acknowledged);
-    check(directory.path(), &acknowledged, &primary, Arc::new(journal));
+    check(directory.path(), &acknowledged, &primary, &(Arc::new(journal) as Arc<dyn Journal>));
     for (event, mut times) in took {
         times.sort();
         let at = |share: usize| times[(times.len() - 1) * share / 100];
@@ -390,7 +389,7 @@ fn check(
     directory: &Path,
     acknowledged: &Acknowledged,
     primary: &Server,
-    journal: Arc<dyn Journal>,
+    journal: &Arc<dyn Journal>,
 ) {
     assert_eq!(acknowledged.twice, [], "superseded twice");
     assert_eq!(acknowledged.refusals, Vec::<String>::new());
@@ -398,7 +397,7 @@ fn check(
     assert_eq!(primary.sql(contiguous), "t", "a commit is missing");
     let mut digests = Vec::new();
     for name in ["one", "two", "three", "from the journal"] {
-        let options = OpenOptions::new().create(true).following(Arc::clone(&journal), SHARD);
+        let options = OpenOptions::new().create(true).following(Arc::clone(journal), SHARD);
         let store = Store::open(directory.join(name), &options).unwrap();
         let session = store.session(SessionOptions::default());
         for address in &acknowledged.puts {

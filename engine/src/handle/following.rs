@@ -133,8 +133,8 @@ impl Writer {
         if settings {
             let txn = self.db.begin_read()?;
             let meta = txn.open_table(layout::META)?;
-            let row = meta.get(layout::META_CAL)?;
-            switch.set(CalSwitch::of_row(row.as_ref().map(|row| row.value())));
+            let row = meta.get(layout::META_CAL)?.map(|row| row.value().to_vec());
+            switch.set(CalSwitch::of_row(row.as_deref()));
             self.rules.replace(stored_rules(&meta)?.rules()?);
         }
         Ok(to)

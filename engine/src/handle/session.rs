@@ -764,8 +764,25 @@ impl Session {
             return Err(Error::new(schema, message).with_hint("store the grain it is a view of"));
         }
         self.viewer.check_writes(&prepared.grain)?;
+        self.check_names_user(&prepared.grain)?;
         self.view()?.vault().check_user_keys(prepared.grain.text("user_id"))?;
         Ok(PreparedGrain { vectors, ..prepared })
+    }
+
+    /// Refuses a grain without a user in the session of a user that a server has given to a client: all other users
+    /// could read it, and an erasure of this one would not find it.
+    fn check_names_user(&self, grain: &Grain) -> Result<()> {
+        let SessionOptions { user_id, unprivileged, .. } = self.options();
+        let names = grain.text("user_id").is_some_and(|user| !user.is_empty());
+        match user_id {
+            Some(_) if *unprivileged && !names => {
+                let message =
+                    "a grain without a user_id is everybody's, and this session is of a user";
+                Err(Error::new(ErrorKind::Access, message)
+                    .with_hint("give the grain the user_id of the session"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Verifies an envelope and takes out its grain.

@@ -114,7 +114,9 @@ fn code<T>(outcome: Result<T>) -> &'static str {
 fn same_everywhere(journal: impl Journal + 'static) {
     let nodes = Nodes::with(journal);
     let clock = clock_at(START_MS);
-    let leader = nodes.try_lead("one", OpenOptions::new().clock(clock.clone())).unwrap();
+    let leader = nodes
+        .try_lead("one", OpenOptions::new().clock(Arc::<crate::ManualClock>::clone(&clock)))
+        .unwrap();
     let follower = nodes.follow("two");
     let (mut caller, mut model, mut now) = (Caller::new(5), Model::default(), START_MS);
     for _ in 0..150 {

@@ -26,15 +26,18 @@ const LICENCES: [&str; 12] = [
 ];
 
 /// Crates that are there in two versions, since two of those below differ in what they ask for. Those of ciphers and
-/// curves come with crypto_box, which has no release on the newer ones; those of hashes with the WebSockets of axum.
-const TWICE: [&str; 16] = [
+/// curves come with crypto_box, which has no release on the newer ones; those of hashes with the WebSockets of axum,
+/// those of certificates with the TLS of PostgreSQL.
+const TWICE: [&str; 19] = [
     "aead",
     "base64",
     "block-buffer",
     "cipher",
+    "const-oid",
     "cpufeatures",
     "crypto-common",
     "curve25519-dalek",
+    "der",
     "digest",
     "getrandom",
     "inout",
@@ -42,6 +45,7 @@ const TWICE: [&str; 16] = [
     "oneshot",
     "rand",
     "rand_core",
+    "spki",
     "syn",
     "universal-hash",
 ];

@@ -51,6 +51,7 @@ pub(crate) use self::connection::Lost;
 use self::in_doubt::{in_doubt, is_reading, is_repeatable};
 use self::machine::{Machine, Mutex, ThisMachine};
 pub(crate) use self::request_line::Call;
+pub(crate) use self::service::Service;
 use self::shared::{Place, Shared};
 use crate::dids::SharedResolver;
 use crate::error::{Error, Result};
@@ -123,6 +124,20 @@ pub(crate) struct Conversation<'c> {
 
 /// Answers the requests of another process until it ends.
 pub(crate) type Converse = fn(Conversation<'_>) -> Result<()>;
+
+/// Begins to serve a store that is open here to other processes.
+///
+/// # Errors
+/// Of the system, if its directory can have no socket.
+pub(crate) fn serve_open(
+    store: &Store,
+    settings: BTreeMap<String, String>,
+    converse: Converse,
+) -> std::io::Result<Service> {
+    let (resolver, test_clock) = (None, None);
+    let hosting = Hosting { store: store.clone(), settings, resolver, test_clock };
+    Service::start(store.path(), hosting, converse)
+}
 
 /// What the clones of a client share.
 struct Own<M: Machine> {

@@ -135,7 +135,7 @@ impl Service {
     /// Takes no new requests, and returns once everything is answered that was asked before: where that takes longer
     /// than a moment, `tell` gets the number of requests. Signs of life are given meanwhile. The caller still has the
     /// store open.
-    pub(super) fn stop(&mut self, tell: &mut dyn FnMut(usize)) {
+    pub(crate) fn stop(&mut self, tell: &mut dyn FnMut(usize)) {
         let Some(accepting) = self.accepting.take() else { return };
         self.shared.connections().is_closing = true;
         self.finish(Role::Asks, tell);

@@ -19,6 +19,8 @@ use crate::error::{Code, Error, Result};
 pub(super) const BUSY_HINT: &str = "close the other process, or wait longer (wait_ms)";
 /// The code of a store that is open elsewhere.
 const BUSY: &str = "ERR_BUSY";
+/// The code of a store that is written by its journal alone.
+const NOT_LEADER: &str = "ERR_NOT_LEADER";
 /// Time between two attempts to own the store or to join who does.
 const TRY_EVERY: Duration = Duration::from_millis(5);
 
@@ -224,8 +226,12 @@ impl<M: Machine> Shared<M> {
     ) -> Result<Option<Joined<M>>> {
         let (at_once, waited) = (open.clone().wait(Duration::ZERO), self.machine.now());
         loop {
-            if self.own(number, (path, &at_once))? {
-                return Ok(None);
+            match self.own(number, (path, &at_once)) {
+                Ok(true) => return Ok(None),
+                Ok(false) => {}
+                // A node opens its copy again when its role changes.
+                Err(error) if is_of_node(&error) && self.machine.now() < until => {}
+                Err(error) => return Err(error),
             }
             if let Sought::Joined(connection) =
                 self.machine.join(&self.joining(open, session), until)?
@@ -343,6 +349,11 @@ impl<M: Machine> Shared<M> {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a store is the copy of a shard, which its node opens.
+fn is_of_node(error: &Error) -> bool {
+    error.refusal().is_some_and(|refusal| refusal.code == NOT_LEADER)
 }
 
 /// Whether a store is open elsewhere.

@@ -90,7 +90,7 @@ impl Service {
         Err(io::Error::from(io::ErrorKind::Unsupported))
     }
 
-    pub(super) fn stop(&mut self, _: &mut dyn FnMut(usize)) {
+    pub(crate) fn stop(&mut self, _: &mut dyn FnMut(usize)) {
         match *self {}
     }
 

@@ -12,6 +12,16 @@ const WAIT = 1200;
 const typing = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.matches("input, textarea, select") || target.isContentEditable);
 
+/** Keys of a list, pressed where no other part has them, are the list's. */
+const toList = (event: KeyboardEvent): void => {
+  const list = document.querySelector<HTMLElement>(".list");
+  const idle = event.target === document.body || (event.target instanceof HTMLElement && event.target.matches("main, h1"));
+  if (!list || !idle || !["ArrowDown", "ArrowUp", "j", "k"].includes(event.key)) return;
+  event.preventDefault();
+  list.focus({ preventScroll: true });
+  list.dispatchEvent(new KeyboardEvent("keydown", { key: event.key }));
+};
+
 /** Runs shortcuts such as `?` and `g f`, the latter as two keys one after the other. */
 export function useShortcuts(shortcuts: Shortcut[], on: boolean): void {
   const latest = useRef(shortcuts);
@@ -27,7 +37,10 @@ export function useShortcuts(shortcuts: Shortcut[], on: boolean): void {
       const found = latest.current.find((one) => one.run && (one.keys === pair || (!pair && one.keys === event.key)));
       first = !found && latest.current.some((one) => one.keys.startsWith(`${event.key} `)) ? event.key : "";
       at = event.timeStamp;
-      if (!found) return;
+      if (!found) {
+        if (!pair) toList(event);
+        return;
+      }
       event.preventDefault();
       found.run?.();
     };

@@ -127,7 +127,8 @@ pub(super) fn check_reach(route: &Route, caller: &Caller, params: &Params) -> Re
         Reach::Write => Err(reads("ERR_ACCESS")),
         Reach::Statement if grant.writes || !may_write(params) => Ok(()),
         Reach::Statement => Err(reads("CAL-E044")),
-        Reach::Operate if grant.operator => Ok(()),
+        Reach::Operate if grant.operator && (grant.writes || route.only_reads()) => Ok(()),
+        Reach::Operate if grant.operator => Err(reads("ERR_ACCESS")),
         Reach::Operate => {
             let message = "this is for the operator of the whole store";
             Err(Failure::forbidden(message, "ask for a token with --as-operator"))

@@ -177,9 +177,8 @@ fn status_of(code: &str, exit_code: u8) -> StatusCode {
         "ERR_ERASED" | "ERR_WITHDRAWN" | "ERR_CURSOR" | "CAL-E081" => StatusCode::GONE,
         "ERR_TOO_LARGE" => StatusCode::PAYLOAD_TOO_LARGE,
         "CAL-E043" | "CAL-E052" => StatusCode::TOO_MANY_REQUESTS,
-        "ERR_BUSY" | "ERR_DISABLED" | "ERR_TIMEOUT" | "CAL-E031" | "CAL-E075" | "CAL-E082" => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+        "ERR_BUSY" | "ERR_NOT_LEADER" | "ERR_FENCED" | "ERR_DIVERGED" | "ERR_DISABLED"
+        | "ERR_TIMEOUT" | "CAL-E031" | "CAL-E075" | "CAL-E082" => StatusCode::SERVICE_UNAVAILABLE,
         "ERR_IO" | "ERR_STORE_VERSION" | "ERR_EMBEDDER" | IN_DOUBT => {
             StatusCode::INTERNAL_SERVER_ERROR
         }

@@ -230,6 +230,11 @@ impl Route {
         Self { creates: true, ..self }
     }
 
+    /// Whether what an operator does by it changes no file.
+    pub(super) fn only_reads(&self) -> bool {
+        matches!(self.method, "verify" | "doctor")
+    }
+
     /// Parameters of a place.
     pub(super) fn params_in(&self, place: Place) -> impl Iterator<Item = &'static Param> {
         self.params.iter().filter(move |param| param.place == place)

@@ -17,7 +17,7 @@ fn who_sends_no_token_or_a_wrong_one_is_told_so() {
     let served = Served::new();
     let token = served.operator();
     for (headers, said) in [
-        (vec![], "not known"),
+        (vec![], "no bearer"),
         (vec![("Authorization", "Basic YTpi".to_owned())], "no bearer token"),
         (vec![("Authorization", "Bearer".to_owned())], "no bearer token"),
         (vec![("Authorization", "Bearer gst_00000000_AAAA".to_owned())], "no token of this store"),
@@ -33,7 +33,7 @@ fn who_sends_no_token_or_a_wrong_one_is_told_so() {
             ],
             "no bearer",
         ),
-        (vec![("Cookie", "grainstore_console_1=guess".to_owned())], "not known"),
+        (vec![("Cookie", "grainstore_console_1=guess".to_owned())], "no bearer"),
     ] {
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let answer = served.raw(served.head("GET /v1", &headers));

@@ -20,7 +20,7 @@ use crate::disk::directory;
 /// Length and checksum of a record before its bytes.
 const FRAME_BYTES: u64 = 8;
 
-/// A journal in files of a directory that all nodes reach, on a file system with locks: the disk of one machine.
+/// A [`Journal`] in files of a directory that all nodes reach, on a file system with locks: the disk of one machine.
 ///
 /// An append is synced before it is told. The directory is created with the first lead.
 #[derive(Debug)]

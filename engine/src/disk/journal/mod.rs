@@ -21,7 +21,7 @@ pub use file::FileJournal;
 pub use memory::MemoryJournal;
 pub use record::{Head, MAX_RECORD_BYTES, Record};
 
-/// The number of a shard: a store that several nodes have a copy of.
+/// The number of a shard: a store that several nodes have a copy of ([`Journal`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub u64);
 
@@ -31,7 +31,7 @@ impl fmt::Display for ShardId {
     }
 }
 
-/// The right to append to the journal of a shard. It ends when another node takes it, which the journal notices and
+/// The right to append to the [`Journal`] of a shard. It ends when another node takes it, which the journal notices and
 /// this node is told with its next append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -61,7 +61,7 @@ impl Lead {
     }
 }
 
-/// Where the journal of a shard stands, and who leads it.
+/// Where the [`Journal`] of a shard stands, and who leads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShardStatus {
@@ -93,6 +93,20 @@ impl ShardStatus {
 ///
 /// Every call can fail with `ERR_IO` if the journal is not reached. Whether an append that failed so was made is not
 /// known then: it is made again with the same record, which a journal takes once at most.
+///
+/// ```
+/// use grainstore::journal::{Head, Journal, MemoryJournal, ShardId};
+/// use std::time::Duration;
+///
+/// let journal = MemoryJournal::default();
+/// let lead = journal.lead(ShardId(1), "a", Duration::from_secs(10))?;
+/// journal.renew(&lead)?;
+/// let status = journal.status(ShardId(1))?;
+/// assert_eq!((status.head, status.leader.as_deref()), (Head::EMPTY, Some("a")));
+/// journal.release(&lead)?;
+/// assert!(journal.status(ShardId(1))?.is_free());
+/// # Ok::<(), grainstore::Error>(())
+/// ```
 pub trait Journal: fmt::Debug + Send + Sync {
     /// Takes the lead of a shard: the epoch becomes one higher, so that nothing more comes from who had it.
     ///
@@ -146,7 +160,7 @@ pub fn led_by(node: &str) -> Error {
         .with_hint("write there; another node takes over when it is gone")
 }
 
-/// `ERR_NOT_LEADER` of a node that follows a shard.
+/// `ERR_NOT_LEADER` of a node that follows the [`Journal`] of a shard.
 #[must_use]
 pub fn not_leader(shard: ShardId) -> Error {
     Error::new(ErrorKind::NotLeader, format!("this node follows shard {shard}, and this writes"))

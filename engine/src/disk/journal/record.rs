@@ -10,13 +10,14 @@ use super::{ShardId, damaged};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::change_record::ChangeRecord;
 
-/// Maximum size of a record in bytes: what one commit writes at most on a store with a journal.
+/// Maximum size of a record in bytes: what one commit writes at most on a store with a
+/// [`Journal`](super::Journal).
 pub const MAX_RECORD_BYTES: usize = 256 << 20;
 
 const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 57;
 
-/// The end of a journal: the number of its last commit, and the hash of its record, which has that of the one
+/// The end of a [`Journal`](super::Journal): the number of its last commit, and the hash of its record, which has that of the one
 /// before it, and so of all.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -44,7 +45,7 @@ impl fmt::Debug for Head {
     }
 }
 
-/// A record of a journal.
+/// A record of a [`Journal`](super::Journal).
 ///
 /// | bytes | what |
 /// |---|---|

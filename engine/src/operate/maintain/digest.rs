@@ -4,12 +4,12 @@ use sha2::{Digest, Sha256};
 
 use super::{open_table, table_names};
 use crate::base::error::Result;
+use crate::disk::journaling::CommitPosition;
 use crate::disk::position::Position;
 use crate::disk::truth_tables::TruthTable;
 use crate::handle::store::Store;
-use crate::journal::CommitPosition;
 
-/// The truth of a copy at one moment.
+/// The truth of a copy at one moment, from [`Store::truth_digest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TruthDigest {

@@ -1,0 +1,259 @@
+//! `grain cluster`: a store on several machines, with a journal in PostgreSQL (docs/cluster.md).
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use grainstore::journal::{Journal, ShardId};
+use grainstore::{OpenOptions, Store};
+use grainstore_cluster::{
+    Attendant, Node, NodeOptions, NodeRole, PostgresJournal, PostgresOptions, Replication,
+};
+use grainstore_rpc::StoreSocket;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::error::{Code, Error, Result};
+use crate::interrupt::set_at_signals;
+use crate::output::Output;
+
+/// Time between two looks at whether the node is to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Keep one store on several machines, with its journal in PostgreSQL
+///
+/// A shard is a store that several nodes have a copy of, each in its own --store. One of them leads and writes; the others
+/// follow it, answer reads, and take over when it is gone.
+#[derive(Debug, Args)]
+pub(crate) struct Cluster {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Make the tables of the journal, if they are not there
+    Init(Database),
+    /// Run a node, until a signal stops it
+    ///
+    /// It prints a line whenever its role changes. Other commands use its copy by --store, as that of any process that has
+    /// a store open: reads are answered here, and writes where the shard is led.
+    Node {
+        #[command(flatten)]
+        database: Database,
+        /// Its name, another for each node
+        #[arg(long, value_name = "NAME")]
+        name: String,
+        /// The shard
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        shard: u64,
+        /// It follows only, and never leads
+        #[arg(long)]
+        follow: bool,
+        /// Milliseconds after which another node takes the lead of one that is gone
+        #[arg(long, value_name = "MS", default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(100..=600_000))]
+        lease_ms: u64,
+        /// Milliseconds that a write waits for a database that is not reached, before it is in doubt
+        #[arg(long, value_name = "MS", default_value_t = 10_000)]
+        patience_ms: u64,
+    },
+    /// Print where the journal of each shard stands, and who leads it
+    Status(Database),
+}
+
+/// The database of the journal.
+#[derive(Debug, Args)]
+struct Database {
+    /// A URL of PostgreSQL, or name=value pairs; better in the environment if it has a password
+    #[arg(long, value_name = "URL", env = "GRAINSTORE_JOURNAL", hide_env_values = true)]
+    journal: String,
+    /// The schema of the tables: one for each cluster of a database
+    #[arg(long, value_name = "NAME", default_value = "grainstore")]
+    schema: String,
+    /// Certificates in PEM to check the server's by, with sslmode=require; the system's by default
+    #[arg(long, value_name = "FILE")]
+    roots: Option<PathBuf>,
+}
+
+impl Database {
+    fn journal(&self) -> Result<PostgresJournal> {
+        let mut options = PostgresOptions::new(&self.journal).schema(&self.schema);
+        if let Some(file) = &self.roots {
+            let pem = fs::read(file).map_err(|error| {
+                let message = format!("{}: {error}", file.display());
+                Error::new(Code::NotFound, message, "name a file of certificates in PEM")
+            })?;
+            options = options.roots(pem);
+        }
+        Ok(PostgresJournal::new(&options)?)
+    }
+}
+
+impl Cluster {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        match self.what {
+            What::Init(database) => {
+                let journal = database.journal()?;
+                journal.init()?;
+                let replication = warn_if_asynchronous(&journal, context)?;
+                let told = json!({ "schema": database.schema, "replication": replication });
+                let output = &mut context.output;
+                output.answer(&told, |output| {
+                    output.line(&format!("the journal is in schema {}", database.schema))
+                })?;
+                output.flush()
+            }
+            What::Status(database) => status(&database.journal()?, context),
+            What::Node { database, name, shard, follow, lease_ms, patience_ms } => {
+                let journal = database.journal()?;
+                warn_if_asynchronous(&journal, context)?;
+                let mut options = NodeOptions::new(name, &context.globals.store);
+                options.open = context.own_options()?;
+                options.shard = ShardId(shard);
+                options.leads = !follow;
+                options.lease = Duration::from_millis(lease_ms);
+                options.patience = Duration::from_millis(patience_ms);
+                let teller = Teller {
+                    open: options.open.clone(),
+                    is_json: context.output.is_json(),
+                    socket: Mutex::default(),
+                    last: Mutex::default(),
+                };
+                options.attendant = Some(Arc::new(teller));
+                run_node(options, Arc::new(journal))
+            }
+        }
+    }
+}
+
+fn run_node(options: NodeOptions, journal: Arc<dyn Journal>) -> Result<()> {
+    let stop = Arc::new(AtomicBool::new(false));
+    set_at_signals(&stop);
+    let node = Node::start(options, journal)?;
+    while !stop.load(Ordering::SeqCst) {
+        if let NodeRole::Stopped(error) = node.role() {
+            return Err(error.into());
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+    node.stop();
+    Ok(())
+}
+
+/// Warns of a database whose failover may lose what was acknowledged. Returns how it replicates.
+fn warn_if_asynchronous(
+    journal: &PostgresJournal,
+    context: &mut Context<'_>,
+) -> Result<&'static str> {
+    Ok(match journal.replication()? {
+        Replication::Synchronous => "synchronous",
+        _ => {
+            context.output.note(
+                "note: this database does not wait for a standby: if it fails over, what was acknowledged may be lost \
+                 (set synchronous_standby_names)",
+            );
+            "asynchronous"
+        }
+    })
+}
+
+fn status(journal: &PostgresJournal, context: &mut Context<'_>) -> Result<()> {
+    let output = &mut context.output;
+    for shard in journal.shards()? {
+        let status = journal.status(shard)?;
+        let lease = u64::try_from(status.lease.as_millis()).unwrap_or(u64::MAX);
+        let told = json!({
+            "shard": shard.0,
+            "commit": status.head.commit,
+            "epoch": status.epoch,
+            "leader": status.leader,
+            "lease_ms": lease,
+        });
+        output.answer(&told, |output| {
+            let commit = status.head.commit;
+            let leads = match &status.leader {
+                Some(node) if lease > 0 => format!("{node} leads, for {lease} ms more"),
+                Some(node) => format!("nobody leads; {node} did"),
+                None => "nobody leads".to_owned(),
+            };
+            output.line(&format!("shard {shard}: commit {commit}, epoch {}, {leads}", status.epoch))
+        })?;
+    }
+    output.flush()
+}
+
+/// Tells of the roles of a node, and serves its copy to other processes.
+#[derive(Debug)]
+struct Teller {
+    open: OpenOptions,
+    is_json: bool,
+    socket: Mutex<Option<StoreSocket>>,
+    /// The last line, which is not printed again.
+    last: Mutex<String>,
+}
+
+impl Teller {
+    fn tell(&self, role: &NodeRole, position: Option<String>) {
+        let (epoch, error) = match role {
+            NodeRole::Leader { epoch } => (Some(*epoch), None),
+            NodeRole::Waiting(error) | NodeRole::Stopped(error) => (None, Some(error)),
+            _ => (None, None),
+        };
+        let name = role.name();
+        let told = json!({
+            "role": name,
+            "epoch": epoch,
+            "position": position,
+            "code": error.map_or(Value::Null, |error| error.code().into()),
+            "error": error.map(ToString::to_string),
+        });
+        let mut line = name.to_owned();
+        if let Some(epoch) = epoch {
+            line = format!("{line}, epoch {epoch}");
+        }
+        if let Some(position) = position {
+            line = format!("{line}, at {position}");
+        }
+        if let Some(error) = error {
+            line = format!("{line}: {error} ({})", error.code());
+        }
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut *last, line.clone()) == line {
+            return;
+        }
+        drop(last);
+        let (mut out, mut notes) = (io::stdout().lock(), io::sink());
+        let mut output = Output::new(&mut out, &mut notes, self.is_json);
+        // Whoever closed stdout is told nothing; the node runs all the same.
+        let _ = output.answer(&told, |output| output.line(&line));
+        let _ = output.flush();
+    }
+
+    fn set_socket(&self, socket: Option<StoreSocket>) {
+        let before = std::mem::replace(
+            &mut *self.socket.lock().unwrap_or_else(PoisonError::into_inner),
+            socket,
+        );
+        drop(before);
+    }
+}
+
+impl Attendant for Teller {
+    fn opened(&self, store: &Store, role: &NodeRole) {
+        // Where there can be no socket, other processes read with --read-only once the node has stopped.
+        self.set_socket(StoreSocket::open(store, &self.open).ok());
+        self.tell(role, store.position().ok().flatten().map(|at| at.to_string()));
+    }
+
+    fn closing(&self, role: &NodeRole) {
+        self.set_socket(None);
+        if !matches!(role, NodeRole::Changing) {
+            self.tell(role, None);
+        }
+    }
+}

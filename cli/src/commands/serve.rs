@@ -185,6 +185,10 @@ impl Serve {
 
 fn open(store: &std::path::Path, options: &ClientOptions) -> Result<Client> {
     let client = Client::open(store, options.clone()).map_err(with_opening_hint)?;
+    if client.has_created() {
+        let _ =
+            writeln!(io::stderr(), "note: there was no store at {}: it is made", store.display());
+    }
     if let Some(why) = client.unshared() {
         let _ = writeln!(io::stderr(), "{}", unshared_note(&why));
     }

@@ -32,6 +32,9 @@ const ROOM_STEP_BYTES: usize = 256 << 10;
 /// How many times as large a body may become when it is read, without taking room for that.
 const USUAL_GROWTH: usize = 8;
 
+/// How a token that may write does so in CAL.
+const TWO_PHASES: &str = "write in two phases: POST /v1/cal/prepare with \"tier\": 1, then POST /v1/cal/execute with its token";
+
 /// Cancels the work of a request once nobody waits for it.
 pub(super) struct CancelOnDrop(pub(super) CancelHandle);
 
@@ -231,7 +234,10 @@ pub(super) async fn answer(
     } else {
         running.await
     };
-    let answer = answer?;
+    let answer = answer.map_err(|failure| match failure.has_code("CAL-E044") {
+        true if access.grant.writes => failure.with_hint(TWO_PHASES),
+        _ => failure,
+    })?;
     let taken = match access.room.take(&server.room, answer.get().len()).await {
         Ok(taken) => taken,
         Err(failure) if route.reach == Reach::Read => return Err(failure),

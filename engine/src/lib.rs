@@ -167,7 +167,7 @@ pub mod limits {
     pub use crate::operate::erase::MAX_REPORTED_GRAINS;
     pub use crate::operate::maintain::MAX_PROBLEMS;
     pub use crate::operate::portable::MAX_IMPORT_CLAIMS;
-    pub use crate::operate::report::MAX_REASONS_BYTES;
+    pub use crate::operate::report::{MAX_AUDIT_SUBJECTS, MAX_REASONS_BYTES};
     pub use crate::read::graph::{
         MAX_ANSWER_BYTES, MAX_CAPABILITIES, MAX_CLAIMS, MAX_EDGES, MAX_GRAPH_STEPS, MAX_HANDOFFS,
         MAX_HOPS, MAX_MESSAGES, MAX_NODES, MAX_PATHS, MAX_RELATIVES,

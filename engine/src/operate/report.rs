@@ -27,6 +27,8 @@ use crate::state::view::View;
 /// Bytes of reasons after which an answer of [`Session::audit`](crate::Session::audit) takes no further
 /// entry; it ends there without an error.
 pub const MAX_REASONS_BYTES: usize = 8 << 20;
+/// Number of subjects after which an answer of the audit log ends, with one entry at least.
+pub const MAX_AUDIT_SUBJECTS: usize = 100_000;
 
 /// Figures of an open store: [`Store::stats`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -324,7 +326,7 @@ impl Session {
         let view = self.view()?;
         let from = after.map_or(0, |after| after.saturating_add(1));
         let mut entries = Vec::new();
-        let mut reasons = 0_usize;
+        let (mut reasons, mut subjects) = (0_usize, 0_usize);
         for row in view.audit_rows()?.since(from)? {
             if entries.len() >= limit.min(MAX_AUDIT_ENTRIES) || reasons >= MAX_REASONS_BYTES {
                 break;
@@ -335,6 +337,11 @@ impl Session {
             }
             cancel.check().map_err(ScanError::Stopped)?;
             let entry = view.decode_audit_entry(&bytes)?;
+            subjects = subjects.saturating_add(entry.subjects.len());
+            // One entry is given whatever it has.
+            if subjects > MAX_AUDIT_SUBJECTS && !entries.is_empty() {
+                break;
+            }
             if wanted(&entry) {
                 let reason = match view.is_reason_erased(at)? {
                     true => None,

@@ -163,9 +163,7 @@ impl Reader {
                 Err(failure) if failure.has_code("ERR_LIMIT") && self.limit > 1 => self.limit /= 2,
                 read => {
                     let entries = read?.entries;
-                    let read = u64::try_from(entries.len()).unwrap_or(u64::MAX);
-                    let last = entries.last().filter(|_| read >= self.limit);
-                    let looked_at = last.map_or(to, |last| last.sequence);
+                    let looked_at = entries.last().map_or(to, |last| last.sequence);
                     self.limit = PAGE.min(self.limit.saturating_mul(2));
                     let frames: Vec<_> = entries.iter().filter_map(Entry::frame).collect();
                     drop(entries);

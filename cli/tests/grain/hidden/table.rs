@@ -209,6 +209,7 @@ pub(super) const OTHER_COMMANDS: &[&str] = &[
     "mcp",
     "rpc",
     "serve",
+    "cluster",
     "tokens",
     "help",
 ];

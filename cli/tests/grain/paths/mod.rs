@@ -236,7 +236,7 @@ const OTHER_METHODS: [Other; 69] = [
 ];
 
 /// Commands of the same kind.
-const OTHER_COMMANDS: [Other; 38] = [
+const OTHER_COMMANDS: [Other; 39] = [
     ("ages", "reads, and writes a file"),
     ("alf", "runs alf_import, alf_apply and alf_purge, which are in the table of methods"),
     ("migrate", "puts and supersedes under the policies (interop/tests/migrate)"),
@@ -271,6 +271,7 @@ const OTHER_COMMANDS: [Other; 38] = [
     ("bench", "fills stores of its own in a temporary directory"),
     ("mcp", "calls methods, which are in the table"),
     ("serve", "calls methods, which are in the table"),
+    ("cluster", "runs nodes, and asks no store itself"),
     ("tokens", "asks no store"),
     ("rpc", "runs methods, which are in the table"),
     ("help", "tells of the program"),

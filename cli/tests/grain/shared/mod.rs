@@ -28,6 +28,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("rpc", "relays by itself: tests of rpc"),
     ("mcp", "relays by itself: tests of mcp"),
     ("serve", "relays by itself: tests of HTTP"),
+    ("cluster", "runs nodes, and asks no store itself"),
     ("tokens", "asks no store"),
     ("help", "needs no store"),
     ("doctor", "tells of the process, so that both tell other things: its own test"),

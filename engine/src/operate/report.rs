@@ -27,7 +27,7 @@ use crate::state::view::View;
 /// Bytes of reasons after which an answer of [`Session::audit`](crate::Session::audit) takes no further
 /// entry; it ends there without an error.
 pub const MAX_REASONS_BYTES: usize = 8 << 20;
-/// Number of subjects after which an answer of the audit log ends, with one entry at least.
+/// Number of subjects after which an answer of [`Session::audit`] ends, with one entry at least.
 pub const MAX_AUDIT_SUBJECTS: usize = 100_000;
 
 /// Figures of an open store: [`Store::stats`].
@@ -231,7 +231,7 @@ impl Session {
     /// see all of them.
     ///
     /// There may be fewer than `limit` before the log ends: an answer has at most [`MAX_AUDIT_ENTRIES`], and
-    /// takes no further entry after [`MAX_REASONS_BYTES`]. An empty answer means the end.
+    /// takes no further entry after [`MAX_REASONS_BYTES`] or [`MAX_AUDIT_SUBJECTS`]. An empty answer means the end.
     ///
     /// ```
     /// # use grainstore::prelude::*;

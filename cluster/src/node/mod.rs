@@ -198,10 +198,7 @@ impl Node {
             if left.is_zero() {
                 return Err(match &state.role {
                     NodeRole::Waiting(error) => error.clone(),
-                    NodeRole::Follower => {
-                        let shard = self.shared.options.shard;
-                        not_leader(shard)
-                    }
+                    NodeRole::Follower => not_leader(self.shared.options.shard),
                     _ => Error::timeout("this node changes its role"),
                 });
             }
@@ -276,18 +273,17 @@ impl Shared {
     fn open(&self) -> Result<Option<Opened>> {
         let NodeOptions { name, path, open, shard, leads, lease, patience, .. } = &self.options;
         let lead = match *leads && self.journal.status(*shard)?.is_free() {
-            true => self.journal.lead(*shard, name, *lease),
-            false => Err(grainstore::journal::led_by("another node")),
+            true => match self.journal.lead(*shard, name, *lease) {
+                // Another was faster.
+                Err(busy) if busy.kind() == ErrorKind::Busy => None,
+                taken => Some(taken?),
+            },
+            false => None,
         };
-        let journal = Arc::clone(&self.journal);
-        let (options, lead) = match lead {
-            Ok(lead) => {
-                (open.clone().create(true).leading(journal, lead.clone(), *patience), Some(lead))
-            }
-            Err(busy) if busy.kind() == ErrorKind::Busy => {
-                (open.clone().create(true).following(journal, *shard), None)
-            }
-            Err(failed) => return Err(failed),
+        let (journal, open) = (Arc::clone(&self.journal), open.clone().create(true));
+        let options = match &lead {
+            Some(lead) => open.leading(journal, lead.clone(), *patience),
+            None => open.following(journal, *shard),
         };
         let store = match Store::open(path, &options) {
             Ok(store) => store,
@@ -316,29 +312,21 @@ impl Shared {
     }
 
     fn lead(&self, store: Store, mut held: Held) -> Result<Option<Opened>> {
-        let lost = if let Some(stopped) = store.stopped() {
-            Some(stopped)
-        } else if held.renewed.elapsed() >= self.options.lease / 4 {
+        let mut is_lost = store.stopped().is_some();
+        if !is_lost && held.renewed.elapsed() >= self.options.lease / 4 {
             match self.journal.renew(&held.lead) {
-                Ok(()) => {
-                    held.renewed = Instant::now();
-                    None
-                }
-                // A write would wait for the journal, and be told.
-                Err(failed) if failed.kind() == ErrorKind::Io => None,
-                Err(failed) => Some(failed),
-            }
-        } else {
-            None
-        };
-        match lost {
-            None => Ok(Some(Opened { store, lead: Some(held) })),
-            Some(_) => {
-                self.set(&NodeRole::Changing, None);
-                self.close(Opened { store, lead: Some(held) });
-                Ok(None)
+                Ok(()) => held.renewed = Instant::now(),
+                // A journal that is not reached is told to who writes.
+                Err(failed) => is_lost = failed.kind() != ErrorKind::Io,
             }
         }
+        let copy = Opened { store, lead: Some(held) };
+        if is_lost {
+            self.set(&NodeRole::Changing, None);
+            self.close(copy);
+            return Ok(None);
+        }
+        Ok(Some(copy))
     }
 
     fn follow(&self, store: Store) -> Result<Option<Opened>> {

@@ -38,7 +38,7 @@ impl SessionQuotas {
         let identity = [namespace, user_id, actor, agent_id].map(Clone::clone);
         let mut all = self.by_identity.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MAX_REMEMBERED && !all.contains_key(&identity) {
-            // One that is in use now goes on, and is remembered by nobody: it has written nothing yet.
+            // What is in use stays, and what would be full anyway goes.
             all.retain(|_, quotas| Arc::strong_count(quotas) > 1 || !quotas.is_full());
         }
         let quotas = all.entry(identity).or_insert_with(|| Arc::new(self.first.beside()));

@@ -19,7 +19,7 @@ use tokio_stream::StreamExt as _;
 
 use super::access::{Access, Caller};
 use super::failure::{Failure, Result};
-use super::limits::{MAX_HELD_BYTES, Room, SMALL_BYTES, Taken, read_bytes};
+use super::limits::{MAX_HELD_BYTES, Room, SMALL_BYTES, Taken, Turn, read_bytes};
 use super::params::{Params, collect, object};
 use super::routes::{Reach, Route, Verb};
 use super::state::Server;
@@ -55,7 +55,7 @@ pub(super) async fn read_large_body(
     body: Body,
 ) -> Result<(Bytes, Taken)> {
     let most = server.setting.max_body_bytes;
-    let (body, taken) = read_body_into(body, most, Some((&access.room, &server.room))).await?;
+    let (body, mut taken) = read_body_into(body, most, Some((&access.room, &server.room))).await?;
     let bytes = read_bytes(&body);
     if bytes > MAX_HELD_BYTES {
         let message = "the body has too many values, though it is not too long";
@@ -63,7 +63,6 @@ pub(super) async fn read_large_body(
         let status = StatusCode::PAYLOAD_TOO_LARGE;
         return Err(Failure::new(status, "ERR_TOO_LARGE", message, hint));
     }
-    let mut taken = taken;
     if bytes > body.len().saturating_mul(USUAL_GROWTH) {
         access.room.grow(&server.room, &mut taken, bytes).await?;
     }
@@ -189,6 +188,12 @@ pub(super) async fn call(
     Ok(done.map_err(ended)??)
 }
 
+/// Waits for the turn of a request, for as long as it may take.
+pub(super) async fn turn(server: &Server, access: &Access, is_long: bool) -> Result<Turn> {
+    let turn = server.gate.enter(&access.running, is_long);
+    tokio::time::timeout(server.setting.timeout, turn).await.map_err(|_| timed_out())?
+}
+
 /// Answers a request of a route.
 pub(super) async fn answer(
     server: &Server,
@@ -209,11 +214,7 @@ pub(super) async fn answer(
         check_reach(route, caller, &params)?;
         object(&params)?
     };
-    let turn = tokio::time::timeout(
-        server.setting.timeout,
-        server.gate.enter(&access.running, route.is_long),
-    );
-    let turn = turn.await.map_err(|_| timed_out())??;
+    let turn = turn(server, access, route.is_long).await?;
     // Others may run while this answer waits for room, but not of the same token: they would wait as well.
     let _own = turn.own();
     let cancel = CancelHandle::new();

@@ -14,7 +14,7 @@ use rmcp::transport::streamable_http_server::tower::StreamableHttpServerConfig;
 use serde_json::Value;
 
 use super::access::{Access, Caller};
-use super::call::read_large_body;
+use super::call::{read_large_body, turn};
 use super::failure::{Failure, told_to_others};
 use super::routes::{ROUTES, Reach};
 use super::state::Server;
@@ -93,7 +93,7 @@ pub(super) async fn respond(
     let (parts, body) = request.into_parts();
     let (body, taken) = read_large_body(server, &caller.access, body).await?;
     let mut request = Request::from_parts(parts, Body::from(body));
-    let turn = server.gate.enter(&caller.access.running, false).await?;
+    let turn = turn(server, &caller.access, false).await?;
     let held = HeldByWork(Arc::new((turn, taken, caller.place.clone())));
     request.extensions_mut().insert(held);
     let service = server.services.of(server, &caller.access);

@@ -150,6 +150,16 @@ class Calls:
         params = {"timeout_ms": seconds("timeout", timeout)}
         return self._do("wait_for_vectors", params, _member("done"), long=True)
 
+    def position(self):
+        """Where reads of this copy are in its journal, e.g. ``"1:118"``; ``None`` for a store without one."""
+        return self._do("position", {}, _member("position"))
+
+    def wait_for(self, position=None, timeout=10.0):
+        """Waits until reads of this copy see a position that another copy answered, or what was acknowledged by
+        now. Answers the position it is at then."""
+        params = {"timeout_ms": seconds("timeout", timeout), **_given(position=position)}
+        return self._do("wait_for", params, _member("position"), long=True)
+
     def hold(self, address, reason):
         """Puts a litigation hold on a grain: nothing supersedes, contradicts or erases it."""
         return self._do("hold", {"address": _address(address), "reason": reason}, _nothing)

@@ -108,7 +108,8 @@ impl Client {
                     ControlFlow::Break(())
                 }
             };
-            let mut following = Following { on_event: Some(&mut tell), cancel };
+            let mut following =
+                Following { on_event: Some(&mut tell), cancel, ..Following::default() };
             client.call_following(method, &params, &mut following)
         });
         if let Some(raised) = raised {

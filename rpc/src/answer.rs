@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use grainstore::Session;
+use grainstore::journal::CommitPosition;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -15,7 +17,11 @@ const RESERVED_BYTES: usize = 1024;
 
 /// A serialised result.
 #[derive(Debug)]
-pub(crate) struct Answer(Vec<u8>);
+pub(crate) struct Answer {
+    json: Vec<u8>,
+    /// Where the copy was in its journal, if the store has one.
+    position: Option<CommitPosition>,
+}
 
 impl Answer {
     /// Serialises a result.
@@ -26,17 +32,28 @@ impl Answer {
         let mut bytes = Bounded::new(MAX_RESULT_BYTES);
         // Serialising these types can only fail because of the limit.
         serde_json::to_writer(&mut bytes, value).map_err(|_| Error::answer_too_large())?;
-        Ok(Self(bytes.into_bytes()))
+        Ok(Self { json: bytes.into_bytes(), position: None })
     }
 
     /// The result that another process has answered.
-    pub(crate) fn of_json(json: &RawValue) -> Self {
-        Self(json.get().as_bytes().to_vec())
+    pub(crate) fn of_json(json: &RawValue, position: Option<CommitPosition>) -> Self {
+        Self { json: json.get().as_bytes().to_vec(), position }
+    }
+
+    /// Adds the place that the store is at by now, which shows at least what this answer does.
+    pub(crate) fn at(self, session: &Session) -> Self {
+        // What was done is told, whether its place can be read or not.
+        Self { position: session.store().position().ok().flatten(), ..self }
+    }
+
+    /// Where the copy was in its journal, or after it.
+    pub(crate) fn position(&self) -> Option<CommitPosition> {
+        self.position
     }
 
     /// The JSON text.
     pub(crate) fn json(&self) -> &[u8] {
-        &self.0
+        &self.json
     }
 }
 

@@ -1,6 +1,8 @@
 //! Arguments that operations share. Unknown, missing and wrongly typed ones are refused before an operation
 //! runs.
 
+use std::time::Duration;
+
 use grainstore::{EpochMs, Grain, Offer, Preset};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -11,6 +13,8 @@ use crate::misread::describe_error;
 
 /// Names in one list: purposes, reviewers, tags.
 pub(crate) const MAX_NAMES: usize = 1_000;
+/// Longest wait that `wait_for` and `wait_for_vectors` may be asked for, in milliseconds ([`Client::call`](crate::Client::call)).
+pub const MAX_WAIT_MS: u64 = 600_000;
 
 /// Parses the arguments of an operation; missing ones are an empty object.
 pub(crate) fn read<'p, T: Deserialize<'p>>(params: Option<&'p RawValue>) -> Result<T> {
@@ -39,6 +43,19 @@ impl<'de> Deserialize<'de> for PresetName {
 /// Converts epoch milliseconds.
 pub(crate) fn epoch_ms(ms: Option<i64>) -> Option<EpochMs> {
     ms.map(EpochMs::new)
+}
+
+/// Returns how long to wait, ten seconds by default.
+///
+/// # Errors
+/// That of arguments for more than ten minutes.
+pub(crate) fn wait(timeout_ms: Option<u64>) -> Result<Duration> {
+    match timeout_ms.unwrap_or(10_000) {
+        ms if ms > MAX_WAIT_MS => {
+            Err(Error::arguments(format!("timeout_ms: {MAX_WAIT_MS} at most")))
+        }
+        ms => Ok(Duration::from_millis(ms)),
+    }
 }
 
 /// Returns the grain in exactly one of its three forms.

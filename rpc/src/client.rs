@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use grainstore::cal::CancelHandle;
+use grainstore::journal::CommitPosition;
 use grainstore::{Session, SessionOptions, Store};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -67,6 +68,8 @@ pub struct Following<'f> {
     pub on_event: Option<&'f mut OnEvent<'f>>,
     /// Cancels the request.
     pub cancel: CancelHandle,
+    /// Set with the answer: where the store was in its journal, or after that (docs/cluster.md); `None` without one.
+    pub position: Option<CommitPosition>,
 }
 
 impl std::fmt::Debug for Following<'_> {
@@ -99,7 +102,9 @@ pub fn call_on(
 ) -> Result<Box<RawValue>> {
     let (cancel, on_event) = (following.cancel.clone(), &mut following.on_event);
     let mut tell = |line: &[u8]| told(on_event, line);
-    run_here(session, None, (method, params), &mut tell, cancel)
+    let (answer, position) = run_here(session, None, (method, params), &mut tell, cancel)?;
+    following.position = position;
+    Ok(answer)
 }
 
 /// Hands a line of an event to who follows a request.
@@ -119,7 +124,7 @@ fn run_here(
     (method, params): (&str, &RawValue),
     tell: &mut dyn FnMut(&[u8]) -> Result<()>,
     cancel: CancelHandle,
-) -> Result<Box<RawValue>> {
+) -> Result<(Box<RawValue>, Option<CommitPosition>)> {
     let mut host = Host::of_call(session, resolver);
     let mut sink = LineSink::new(tell);
     let patience = Patience::default();
@@ -127,7 +132,8 @@ fn run_here(
     let mut events = Events::of(&mut sink, Some(id), &patience, cancel);
     let answer = run(&mut host, method, Some(params), &mut events);
     events.finish()?;
-    answer.and_then(|answer| Ok(serde_json::from_slice(answer.json())?))
+    let answer = answer?;
+    Ok((serde_json::from_slice(answer.json())?, answer.position()))
 }
 
 impl Client {
@@ -229,7 +235,7 @@ impl Client {
         let mut tell = |line: &[u8]| told(on_event, line);
         // Both ways tell events to the same listener, never at once.
         let tell = RefCell::new(&mut tell as &mut dyn FnMut(&[u8]) -> Result<()>);
-        self.0.with(
+        let answered = self.0.with(
             &request,
             |session, resolver| {
                 let mut tell = tell.borrow_mut();
@@ -241,7 +247,10 @@ impl Client {
                     connection.exchange(line, &is_cancelled, &mut **tell.borrow_mut())?;
                 Ok(answered.map_err(|fault| Error::from_fault(&fault)))
             },
-        )?
+        )?;
+        let (answer, position) = answered?;
+        following.position = position;
+        Ok(answer)
     }
 
     /// Closes the store for all clones, once what other processes asked of it is answered. They go on without this

@@ -39,7 +39,7 @@ mod sharing;
 mod store_socket;
 mod withheld;
 
-pub use arguments::Nothing;
+pub use arguments::{MAX_WAIT_MS, Nothing};
 pub use client::{Client, Following, OnEvent, call_on};
 pub use dids::{DidSources, SharedResolver};
 pub use error::{Code, Error, Refusal, Result};

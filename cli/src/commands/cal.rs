@@ -146,7 +146,8 @@ fn stream(question: Question<'_>, context: &mut Context<'_>) -> Result<()> {
             };
             stoppable(|cancel| {
                 stop_at_signals(&patience);
-                let mut following = Following { on_event: Some(&mut listener), cancel };
+                let mut following =
+                    Following { on_event: Some(&mut listener), cancel, ..Following::default() };
                 let told =
                     reach.follow("cal_stream", &question.params_of("cal_stream"), &mut following);
                 told.map_err(|error| error.of_query(question.query))?.read::<Streamed>()

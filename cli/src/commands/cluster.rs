@@ -15,6 +15,7 @@ use grainstore_cluster::{
     Attendant, Node, NodeOptions, NodeRole, PostgresJournal, PostgresOptions, Replication,
 };
 use grainstore_rpc::StoreSocket;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -64,6 +65,24 @@ enum What {
     },
     /// Print where the journal of each shard stands, and who leads it
     Status(Database),
+    /// Print the place of a copy in the journal: what was acknowledged before is at this place or before it
+    Position,
+    /// Wait until reads of a copy see a place of the journal, or all that was acknowledged by now
+    Wait {
+        /// A place, as `position` prints it on another node
+        #[arg(value_name = "POSITION")]
+        position: Option<String>,
+        /// Milliseconds to wait
+        #[arg(long, value_name = "MS", default_value_t = 10_000)]
+        timeout_ms: u64,
+    },
+}
+
+/// The answer of `position` and `wait_for`.
+#[derive(Debug, Serialize, Deserialize)]
+struct Place {
+    position: Option<String>,
+    role: Option<String>,
 }
 
 /// The database of the journal.
@@ -109,6 +128,14 @@ impl Cluster {
                 output.flush()
             }
             What::Status(database) => status(&database.journal()?, context),
+            What::Position => tell_place(context, "position", &json!({})),
+            What::Wait { position, timeout_ms } => {
+                let mut asked = json!({ "timeout_ms": timeout_ms });
+                if let (Some(position), Value::Object(asked)) = (position, &mut asked) {
+                    asked.insert("position".to_owned(), position.into());
+                }
+                tell_place(context, "wait_for", &asked)
+            }
             What::Node { database, name, shard, follow, lease_ms, patience_ms } => {
                 let journal = database.journal()?;
                 warn_if_asynchronous(&journal, context)?;
@@ -129,6 +156,18 @@ impl Cluster {
             }
         }
     }
+}
+
+/// Prints the place of the copy in --store.
+fn tell_place(context: &mut Context<'_>, method: &str, asked: &Value) -> Result<()> {
+    let place: Place = context.reach()?.read(method, asked)?;
+    let Some(position) = &place.position else {
+        let message = "this store has no journal, and so no positions";
+        return Err(Error::new(Code::Conflict, message, "name the copy of a node by --store"));
+    };
+    let output = &mut context.output;
+    output.answer(&place, |output| output.line(position))?;
+    output.flush()
 }
 
 fn run_node(options: NodeOptions, journal: Arc<dyn Journal>) -> Result<()> {

@@ -58,7 +58,11 @@ pub(super) fn followed_call(
         ControlFlow::Continue(())
     };
     let done = stoppable(|cancel| {
-        reach.follow(method, &params, &mut Following { on_event: Some(&mut progress), cancel })
+        reach.follow(
+            method,
+            &params,
+            &mut Following { on_event: Some(&mut progress), cancel, ..Following::default() },
+        )
     });
     bar.finish_and_clear();
     done?

@@ -32,6 +32,8 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
             "put_batch",
             "embed",
             "wait_for_vectors",
+            "position",
+            "wait_for",
             "resolve",
             "get",
             "get_batch",

@@ -9,7 +9,7 @@ use redb::{Builder, Database};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
-use crate::disk::journal::Head;
+use crate::disk::journal::{Head, Lead, ShardStatus, fenced};
 use crate::disk::journaling::{CommitPosition, JournalWriter, catch_up, next_batch};
 use crate::disk::position::Position;
 use crate::handle::options::{JournalRole, Journaling, OpenOptions};
@@ -32,8 +32,7 @@ impl Store {
     }
 
     /// Has a copy that [follows](OpenOptions::following) read and apply what its journal has by now, and returns the
-    /// place it is at then. Reads that begin after this see at least what was acknowledged before it. A leader is at
-    /// the end of the journal, if it still leads: ask [`Journal::status`](crate::journal::Journal::status) whether.
+    /// place it is at then. A leader is where it is: [`Store::wait_for_latest`] asks whether it still leads.
     ///
     /// # Errors
     /// `ERR_DIVERGED` if this copy has what the journal has not, and serves no more: close it. `ERR_IO` if the
@@ -86,6 +85,30 @@ impl Store {
             }
             thread::sleep(LOOK_AGAIN);
         }
+    }
+
+    /// Waits until reads of this copy see everything that was acknowledged before this call, and returns its place
+    /// then: for a read that must be fresh. It asks the journal, so that it takes a round trip. `None` for a store
+    /// without a journal, which always shows that.
+    ///
+    /// # Errors
+    /// `ERR_FENCED` for a leader that another node has taken the lead from; `ERR_IO` if the journal is not reached;
+    /// those of [`Store::wait_for`].
+    pub fn wait_for_latest(&self, patience: Duration) -> Result<Option<CommitPosition>> {
+        let Some(journaling) = &self.inner().journaling else { return Ok(None) };
+        let shard = journaling.shard();
+        let status = journaling.journal.status(shard)?;
+        if let JournalRole::Leader(lead, _) = &journaling.role {
+            check_leads(lead, &status)?;
+        }
+        self.wait_for(CommitPosition::new(shard, status.head.commit), patience)?;
+        self.position()
+    }
+
+    /// Returns `true` for a copy that [follows](OpenOptions::following) a journal.
+    #[must_use]
+    pub fn follows_journal(&self) -> bool {
+        self.inner().follows().is_some()
     }
 
     fn place(&self, journaling: &Journaling) -> Result<Position> {
@@ -155,9 +178,8 @@ pub(super) fn journaled(options: &OpenOptions, head: Head) -> Result<OpenOptions
     if let Some(Journaling { journal, role: JournalRole::Leader(lead, patience) }) =
         &options.journaling
     {
-        if head.commit > lead.head.commit && journal.status(lead.shard)?.epoch != lead.epoch {
-            let message = format!("lead {} of shard {} ended", lead.epoch, lead.shard);
-            return Err(Error::new(ErrorKind::Fenced, message));
+        if head.commit > lead.head.commit {
+            check_leads(lead, &journal.status(lead.shard)?)?;
         }
         let mut lead = lead.clone();
         lead.head = head;
@@ -169,6 +191,14 @@ pub(super) fn journaled(options: &OpenOptions, head: Head) -> Result<OpenOptions
         (options.wording, options.compress) = (None, None);
     }
     Ok(options)
+}
+
+/// Refuses a lead that another node has taken since.
+fn check_leads(lead: &Lead, status: &ShardStatus) -> Result<()> {
+    match status.epoch == lead.epoch {
+        true => Ok(()),
+        false => Err(fenced(format!("lead {} of shard {} ended", lead.epoch, lead.shard))),
+    }
 }
 
 /// Refuses what a store with a journal cannot be.

@@ -20,6 +20,7 @@ pub(crate) mod marks;
 pub(crate) mod migrate;
 pub(crate) mod policy;
 pub(crate) mod portable;
+pub(crate) mod position;
 pub(crate) mod query;
 pub(crate) mod reads;
 pub(crate) mod rotation;

@@ -1,7 +1,5 @@
 //! Operations that write grains: `put`, `put_batch`, `supersede`; also `embed` and `wait_for_vectors`.
 
-use std::time::Duration;
-
 use grainstore::embed::Embedding;
 use grainstore::format::EncodeOptions;
 use grainstore::limits::MAX_BATCH as MAX_ITEMS;
@@ -13,7 +11,7 @@ use serde_json::{Value, json};
 use super::codec::Sensitive;
 use super::vectors::{Vectors, embeddings};
 use crate::answer::List;
-use crate::arguments::{Nothing, offer};
+use crate::arguments::{Nothing, offer, wait};
 use crate::error::{Code, Error, Result};
 use crate::json::{Address, Base64, Few};
 use crate::shape::{FORMAT_VERSION, PutAnswer, SupersedeAnswer};
@@ -22,8 +20,6 @@ use crate::shape::{FORMAT_VERSION, PutAnswer, SupersedeAnswer};
 const MAX_BATCH_GRAINS: usize = 75_000;
 /// Most grains of one batch with warnings, for the same reason.
 const MAX_WARNED_GRAINS: usize = 256;
-/// Longest wait of `wait_for_vectors`, in milliseconds.
-const MAX_WAIT_MS: u64 = 600_000;
 
 /// Said where a sensitivity is given for bytes.
 const SENSITIVITY_OF_BYTES: &str = "sensitivity is for a grain in JSON: bytes have theirs";
@@ -154,11 +150,7 @@ pub(crate) struct WaitForVectors {
 }
 
 pub(crate) fn wait_for_vectors(given: WaitForVectors, session: &Session) -> Result<Value> {
-    let wait = given.timeout_ms.unwrap_or(10_000);
-    if wait > MAX_WAIT_MS {
-        return Err(Error::arguments(format!("timeout_ms: {MAX_WAIT_MS} at most")));
-    }
-    let done = session.store().wait_for_vectors(Duration::from_millis(wait))?;
+    let done = session.store().wait_for_vectors(wait(given.timeout_ms)?)?;
     Ok(json!({ "done": done }))
 }
 

@@ -14,7 +14,8 @@ use crate::host::Host;
 use crate::operations::stream::{self, Events};
 use crate::operations::{
     agents, ages, alf, calls, codec, erasure, frames, graph, maintain, marks, migrate, policy,
-    portable, query, reads, rotation, saga, saga_consent, saga_vault, signed, store, views, write,
+    portable, position, query, reads, rotation, saga, saga_consent, saga_vault, signed, store,
+    views, write,
 };
 use crate::sharing::{Call, SharedStore};
 
@@ -27,6 +28,22 @@ pub(crate) struct Method {
     pub(crate) run: Run,
     /// True if it needs `--test-clock`.
     test_clock_only: bool,
+}
+
+impl Method {
+    /// Runs it, and adds to its answer where the store is in its journal.
+    fn answer(
+        &self,
+        host: &mut Host,
+        params: Option<&RawValue>,
+        events: &mut Events<'_>,
+    ) -> Result<Answer> {
+        let answer = (self.run)(host, params, events)?;
+        match host.session() {
+            Ok(session) => Ok(answer.at(session)),
+            Err(_) => Ok(answer),
+        }
+    }
 }
 
 /// Makes a method of an operation, which works on the session, or on the host.
@@ -69,6 +86,8 @@ const METHODS: &[Method] = &[
     method!("put_batch", write::put_batch),
     method!("embed", write::embed),
     method!("wait_for_vectors", write::wait_for_vectors),
+    method!("position", position::position),
+    method!("wait_for", position::wait_for),
     method!("resolve", reads::resolve),
     method!("get", reads::get),
     method!("get_batch", reads::get_batch),
@@ -212,7 +231,7 @@ pub(crate) fn run(
 ) -> Result<Answer> {
     let test_clock = host.clock().is_some();
     match find(method, test_clock) {
-        Some(found) if is_of_store(method, test_clock) => (found.run)(host, params, events),
+        Some(found) if is_of_store(method, test_clock) => found.answer(host, params, events),
         _ => {
             let message = format!("{method} is no method of an open store");
             Err(Error::usage(Code::Schema, message, "docs/rpc.md lists the methods"))
@@ -234,8 +253,8 @@ pub(crate) fn answer(
     };
     let elsewhere = is_of_store(method, test_clock) && !WITHOUT_STORE.contains(&method);
     match host.store().filter(|_| elsewhere) {
-        None => Ok((found.run)(host, params, events)?),
-        Some(store) => relay(host, &store, call, found.run, events),
+        None => Ok(found.answer(host, params, events)?),
+        Some(store) => relay(host, &store, call, found, events),
     }
 }
 
@@ -244,7 +263,7 @@ fn relay(
     host: &mut Host,
     store: &SharedStore,
     call: &Call<'_>,
-    run: Run,
+    method: &Method,
     events: &mut Events<'_>,
 ) -> Result<Answer, Fault> {
     let (host, events) = (RefCell::new(host), RefCell::new(events));
@@ -253,20 +272,21 @@ fn relay(
         |session, _| {
             let mut host = host.borrow_mut();
             host.set_session(Some(session));
-            let answer = run(&mut host, call.params, &mut events.borrow_mut());
+            let answer = method.answer(&mut host, call.params, &mut events.borrow_mut());
             host.set_session(None);
             Ok(answer?)
         },
         |connection, line| {
             if call.method == "clock" {
                 // Its own too, which counts once this process owns the store.
-                let _ = run(&mut host.borrow_mut(), call.params, &mut events.borrow_mut());
+                let _ =
+                    method.answer(&mut host.borrow_mut(), call.params, &mut events.borrow_mut());
             }
             let is_cancelled = || events.borrow().is_cancelled();
             let mut forward = |line: &[u8]| events.borrow_mut().forward(line);
             let answered = connection.exchange(line, &is_cancelled, &mut forward)?;
             Ok(match answered {
-                Ok(result) => Ok(Answer::of_json(&result)),
+                Ok((result, position)) => Ok(Answer::of_json(&result, position)),
                 Err(fault) => Err(Fault::of_json(&fault)),
             })
         },

@@ -160,6 +160,9 @@ fn respond(to: &mut dyn Write, id: Option<&RawValue>, answer: Result<Answer, Fau
         Ok(answer) => {
             write!(to, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":")?;
             to.write_all(answer.json())?;
+            if let Some(position) = answer.position() {
+                write!(to, ",\"position\":\"{position}\"")?;
+            }
         }
         Err(fault) => {
             write!(to, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":")?;

@@ -4,6 +4,7 @@ use std::io::{self, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use grainstore::journal::CommitPosition;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -71,10 +72,12 @@ struct Told<'l> {
     result: Option<&'l RawValue>,
     #[serde(borrow)]
     error: Option<&'l RawValue>,
+    position: Option<&'l str>,
 }
 
-/// The answer to a request: the JSON of a result or of an error.
-pub(crate) type Answered = std::result::Result<Box<RawValue>, Box<RawValue>>;
+/// The answer to a request: the JSON of a result, and where the store was in its journal; or the JSON of an error.
+pub(crate) type Answered =
+    std::result::Result<(Box<RawValue>, Option<CommitPosition>), Box<RawValue>>;
 
 impl Connection {
     /// Joins the process that has a store open, within a deadline.
@@ -151,7 +154,10 @@ impl Connection {
             let told: Told<'_> =
                 serde_json::from_slice(&self.line).map_err(|_| Lost::Unanswered)?;
             match (told.id, told.result, told.error) {
-                (Some(_), Some(result), None) => return Ok(Ok(result.to_owned())),
+                (Some(_), Some(result), None) => {
+                    let position = told.position.and_then(|position| position.parse().ok());
+                    return Ok(Ok((result.to_owned(), position)));
+                }
                 (Some(_), None, Some(error)) => return Ok(Err(error.to_owned())),
                 _ => on_event(&self.line).map_err(Lost::Listener)?,
             }

@@ -45,6 +45,8 @@ const REPEATABLE: &[&str] = &[
     "stats",
     "doctor",
     "wait_for_vectors",
+    "position",
+    "wait_for",
     "ages_segments",
     "saga_validate",
 ];

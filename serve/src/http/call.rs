@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use grainstore::cal::CancelHandle;
-use grainstore_rpc::{Client, Code, Error, Following};
+use grainstore::journal::CommitPosition;
+use grainstore_rpc::{Client, Code, Error, Following, MAX_WAIT_MS};
 use hyper::body::{Frame, SizeHint};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use tokio::task::spawn_blocking;
 use tokio_stream::StreamExt as _;
 
@@ -165,6 +166,18 @@ pub(super) async fn call(
     cancel: CancelHandle,
     held: impl Send + 'static,
 ) -> Result<Box<RawValue>> {
+    let answered = call_at(client, (method, params), None, cancel, held);
+    answered.await.map(|(answer, _)| answer)
+}
+
+/// As [`call`], at a place of the journal or after it, which is waited for first. Returns where the store was too.
+async fn call_at(
+    client: &Client,
+    (method, params): (&'static str, Box<RawValue>),
+    at_least: Option<Box<RawValue>>,
+    cancel: CancelHandle,
+    held: impl Send + 'static,
+) -> Result<(Box<RawValue>, Option<CommitPosition>)> {
     let client = client.clone();
     let work = move || {
         let _held = held;
@@ -173,7 +186,11 @@ pub(super) async fn call(
             return Err(Error::new(Code::Cancelled, message, "ask again"));
         }
         let mut following = Following { cancel, ..Following::default() };
-        client.call_following(method, &params, &mut following)
+        if let Some(place) = at_least {
+            client.call_following("wait_for", &place, &mut following)?;
+        }
+        let answer = client.call_following(method, &params, &mut following)?;
+        Ok((answer, following.position))
     };
     let done = spawn_blocking(work).await;
     let ended = |_| {
@@ -186,6 +203,35 @@ pub(super) async fn call(
         )
     };
     Ok(done.map_err(ended)??)
+}
+
+/// The header of an answer with the place of the store in its journal.
+pub(super) const POSITION: HeaderName = HeaderName::from_static("grainstore-position");
+/// The header of a request with the place that its answer is to be at or after: one of another answer, or `latest`.
+pub(super) const AT_LEAST: HeaderName = HeaderName::from_static("grainstore-at-least");
+
+/// Returns what is waited for before a request is answered, if it names a place.
+fn at_least(server: &Server, headers: &HeaderMap) -> Result<Option<Box<RawValue>>> {
+    let Some(place) = headers.get(AT_LEAST) else { return Ok(None) };
+    let place = place
+        .to_str()
+        .ok()
+        .filter(|place| *place == "latest" || place.parse::<CommitPosition>().is_ok());
+    let place = place.ok_or_else(|| {
+        Failure::malformed(format!("{AT_LEAST} is a position such as 1:118, or latest"))
+    })?;
+    let timeout = u64::try_from(server.setting.timeout.as_millis()).unwrap_or(u64::MAX);
+    let position = Some(place).filter(|place| *place != "latest");
+    let asked = WaitFor { position, timeout_ms: timeout.min(MAX_WAIT_MS) };
+    Ok(Some(to_raw_value(&asked).map_err(Error::from)?))
+}
+
+/// The parameters of `wait_for`.
+#[derive(Serialize)]
+struct WaitFor<'p> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<&'p str>,
+    timeout_ms: u64,
 }
 
 /// Waits for the turn of a request, for as long as it may take.
@@ -214,6 +260,7 @@ pub(super) async fn answer(
         check_reach(route, caller, &params)?;
         object(&params)?
     };
+    let at_least = at_least(server, &parts.headers)?;
     let turn = turn(server, access, route.is_long).await?;
     // Others may run while this answer waits for room, but not of the same token: they would wait as well.
     let _own = turn.own();
@@ -221,7 +268,8 @@ pub(super) async fn answer(
     let _ended = CancelOnDrop(cancel.clone());
     let is_bounded = route.reach == Reach::Read && !route.is_long;
     let held = (turn, taken, caller.place.clone());
-    let running = call(&access.client, route.method, params, cancel.clone(), held);
+    let called = (route.method, params);
+    let running = call_at(&access.client, called, at_least, cancel.clone(), held);
     let answer = if is_bounded {
         // It ends soon after it is cancelled, with the error of that.
         tokio::pin!(running);
@@ -235,7 +283,7 @@ pub(super) async fn answer(
     } else {
         running.await
     };
-    let answer = answer.map_err(|failure| match failure.has_code("CAL-E044") {
+    let (answer, position) = answer.map_err(|failure| match failure.has_code("CAL-E044") {
         true if access.grant.writes => failure.with_hint(TWO_PHASES),
         _ => failure,
     })?;
@@ -245,7 +293,10 @@ pub(super) async fn answer(
         // What was done is acknowledged, whatever room there is.
         Err(_) => Taken::default(),
     };
-    Ok(respond(route, answer, taken))
+    let mut response = respond(route, answer, taken);
+    let position = position.and_then(|at| HeaderValue::from_str(&at.to_string()).ok());
+    response.headers_mut().extend(position.map(|at| (POSITION, at)));
+    Ok(response)
 }
 
 /// Bytes of an answer that are handed to the connection at once. It takes the next ones when those are written.

@@ -13,16 +13,19 @@ use utoipa::openapi::schema::{
 };
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
-    ContentBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, RefOr,
-    Required, ResponseBuilder, ServerBuilder,
+    ContentBuilder, HeaderBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder,
+    PathsBuilder, Ref, RefOr, Required, ResponseBuilder, ServerBuilder,
 };
 
+use super::call::{AT_LEAST, POSITION};
 use super::routes::{CAL_PATH, Kind, Param, Place, ROUTES, Reach, Route, Verb};
 
 /// The name of the way to sign in.
 const BEARER: &str = "bearer";
 /// The name of the schema of errors.
 const PROBLEM: &str = "Problem";
+/// What a place of the journal is as text.
+const PLACE: &str = "^([0-9]{1,15}:[0-9]{1,15}|latest)$";
 /// Statuses of errors that any route may answer.
 const ERRORS: &[(u16, &str)] = &[
     (400, "Malformed: the message names the parameter"),
@@ -308,7 +311,14 @@ fn of_route(route: &Route) -> OperationBuilder {
     let id = format!("{}_{}", route.verb.method().as_str().to_lowercase(), name_of(route.path));
     let operation = operation(route.tag, &about, route.params, false).operation_id(Some(id));
     let described = format!("The method `{}` of docs/rpc.md.", route.method);
-    let operation = operation.description(Some(described));
+    let place = ObjectBuilder::new().schema_type(Type::String).pattern(Some(PLACE));
+    let at_least = ParameterBuilder::new()
+        .name(AT_LEAST.as_str())
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some("the position that the answer is to be at or after, or latest"))
+        .schema(Some(place));
+    let operation = operation.description(Some(described)).parameter(at_least);
     let takes_cal = route.params.iter().any(|param| param.kind == Kind::Statement);
     let media: &[&str] = match takes_cal {
         true => &["application/json", "text/cal", "application/json+cal"],
@@ -324,8 +334,15 @@ fn of_route(route: &Route) -> OperationBuilder {
         .iter()
         .fold(answer, |answer, name| answer.property(*name, Schema::from(any())).required(*name));
     let content = ContentBuilder::new().schema(Some(Schema::from(answer))).build();
-    let mut response =
-        ResponseBuilder::new().description("Done").content("application/json", content.clone());
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    let position = HeaderBuilder::new()
+        .schema(Some(text))
+        .description(Some("where the store was in its journal, if it has one"));
+    let position = position.build();
+    let mut response = ResponseBuilder::new()
+        .description("Done")
+        .header(POSITION.as_str(), position.clone())
+        .content("application/json", content.clone());
     if route.path == CAL_PATH {
         let events = ContentBuilder::new().build();
         response = response
@@ -336,6 +353,7 @@ fn of_route(route: &Route) -> OperationBuilder {
     match route.creates {
         true => {
             let made = ResponseBuilder::new().description("Stored; Location names it");
+            let made = made.header(POSITION.as_str(), position);
             operation.response("201", made.content("application/json", content).build())
         }
         false => operation,

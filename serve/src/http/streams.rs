@@ -489,7 +489,11 @@ fn run(
         stream.add(line);
         ControlFlow::Continue(())
     };
-    let mut following = Following { on_event: Some(&mut on_event), cancel: stream.cancel.clone() };
+    let mut following = Following {
+        on_event: Some(&mut on_event),
+        cancel: stream.cancel.clone(),
+        ..Following::default()
+    };
     match client.call_following("cal_stream", params, &mut following) {
         Ok(_) => Ok(()),
         Err(error) => Err(Some(error.into())),

@@ -14,6 +14,8 @@ mod kit;
 #[cfg(test)]
 mod mcp;
 #[cfg(test)]
+mod positions;
+#[cfg(test)]
 mod routes;
 #[cfg(test)]
 mod socket;

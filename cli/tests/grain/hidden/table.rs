@@ -117,6 +117,9 @@ pub(super) const OTHER_METHODS: &[&str] = &[
     "put_batch",
     "embed",
     "wait_for_vectors",
+    // The number of a commit, whoever asks (docs/security.md).
+    "position",
+    "wait_for",
     "supersede",
     "sign",
     "prove",

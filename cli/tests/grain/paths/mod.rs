@@ -184,6 +184,8 @@ const OTHER_METHODS: [Other; 69] = [
     ),
     ("session", "says who asks, and writes nothing"),
     ("wait_for_vectors", "waits for what the store makes anyway"),
+    ("position", "reads"),
+    ("wait_for", "waits for what its journal has, and refuses a store without one"),
     ("resolve", "reads"),
     ("get", "reads"),
     ("get_batch", "reads"),

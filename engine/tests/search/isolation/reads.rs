@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use grainstore::cal::{Diversity, ExecuteOptions, Expansion, Near, Query, Rerank, Tier};
+use grainstore::cal::{
+    CancelHandle, Diversity, ExecuteOptions, Expansion, Near, Query, Rerank, Tier,
+};
 use grainstore::format::DecodeOptions;
 use grainstore::format::container::{Compression, Container};
 use grainstore::graph::{BoundedList, EdgeQuery, GraphOptions, Relative};
@@ -262,8 +264,10 @@ pub(crate) const READS: &[Read] = reads! {
         told.outcome(on.session.agents_with(&words), |told, found| told.json(&found));
         told.outcome(on.session.handoffs("talk"), |told, found| told.json(&found));
     };
-    "audit" Everything ["audit", "audit_by", "audit_head"] |on, told| {
+    "audit" Everything ["audit", "audit_to", "audit_by", "audit_head"] |on, told| {
         told.outcome(on.session.audit(None, 1_000), |told, entries| told.debug(&entries));
+        let part = on.session.audit_to(None, 500, 1_000, &CancelHandle::new());
+        told.outcome(part, |told, entries| told.debug(&entries));
         told.outcome(on.session.audit_by("did:web:x", None, 9), |told, found| told.debug(&found));
         told.outcome(on.session.audit_head(), |told, (count, _)| told.debug(&count));
     };

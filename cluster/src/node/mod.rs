@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use grainstore::journal::{CommitPosition, Journal, Lead, ShardId, not_leader};
+use grainstore::journal::{CommitPosition, Journal, Lead, ShardId, ShardStatus, not_leader};
 use grainstore::{Error, ErrorKind, OpenOptions, Result, Store};
 
 /// The role of a node.
@@ -271,15 +271,27 @@ impl Shared {
 
     /// Opens the copy: to lead if nobody does, or else to follow.
     fn open(&self) -> Result<Option<Opened>> {
-        let NodeOptions { name, path, open, shard, leads, lease, patience, .. } = &self.options;
-        let lead = match *leads && self.journal.status(*shard)?.is_free() {
-            true => match self.journal.lead(*shard, name, *lease) {
-                // Another was faster.
-                Err(busy) if busy.kind() == ErrorKind::Busy => None,
-                taken => Some(taken?),
-            },
-            false => None,
-        };
+        let status = self.journal.status(self.options.shard)?;
+        let lead = self.take_lead(&status)?;
+        self.open_as(lead)
+    }
+
+    /// Takes the lead if nobody has it, and this node may.
+    fn take_lead(&self, status: &ShardStatus) -> Result<Option<Lead>> {
+        let NodeOptions { name, shard, leads, lease, .. } = &self.options;
+        if !leads || !status.may_be_taken(*lease) {
+            return Ok(None);
+        }
+        match self.journal.lead(*shard, name, *lease) {
+            // Another was faster.
+            Err(busy) if busy.kind() == ErrorKind::Busy => Ok(None),
+            taken => taken.map(Some),
+        }
+    }
+
+    /// Opens the copy, to lead with a lead or else to follow.
+    fn open_as(&self, lead: Option<Lead>) -> Result<Option<Opened>> {
+        let NodeOptions { path, open, shard, patience, .. } = &self.options;
         let (journal, open) = (Arc::clone(&self.journal), open.clone().create(true));
         let options = match &lead {
             Some(lead) => open.leading(journal, lead.clone(), *patience),
@@ -314,11 +326,9 @@ impl Shared {
     fn lead(&self, store: Store, mut held: Held) -> Result<Option<Opened>> {
         let mut is_lost = store.stopped().is_some();
         if !is_lost && held.renewed.elapsed() >= self.options.lease / 4 {
-            match self.journal.renew(&held.lead) {
-                Ok(()) => held.renewed = Instant::now(),
-                // A journal that is not reached is told to who writes.
-                Err(failed) => is_lost = failed.kind() != ErrorKind::Io,
-            }
+            // A journal that is not reached is told to who writes.
+            is_lost = store.renew_lead().is_err_and(|failed| failed.kind() != ErrorKind::Io);
+            held.renewed = Instant::now();
         }
         let copy = Opened { store, lead: Some(held) };
         if is_lost {
@@ -330,25 +340,23 @@ impl Shared {
     }
 
     fn follow(&self, store: Store) -> Result<Option<Opened>> {
-        let followed = store.follow();
-        let status = followed.and_then(|_| self.journal.status(self.options.shard));
-        match status {
-            Ok(status) if self.options.leads && status.is_free() => {
-                self.set(&NodeRole::Changing, None);
-                self.close(Opened { store, lead: None });
-                Ok(None)
-            }
-            // It reads on while the journal is not reached.
-            Ok(_) => Ok(Some(Opened { store, lead: None })),
-            Err(failed) if failed.kind() == ErrorKind::Io && store.stopped().is_none() => {
-                Ok(Some(Opened { store, lead: None }))
-            }
+        let status = store.follow().and_then(|_| self.journal.status(self.options.shard));
+        // It reads on while another leads, and while the journal is not reached.
+        let lead = match status.and_then(|status| self.take_lead(&status)) {
+            Ok(lead) => lead,
+            Err(failed) if failed.kind() == ErrorKind::Io && store.stopped().is_none() => None,
             Err(failed) => {
                 self.set(&NodeRole::Changing, None);
                 self.close(Opened { store, lead: None });
-                Err(failed)
+                return Err(failed);
             }
+        };
+        if lead.is_none() {
+            return Ok(Some(Opened { store, lead: None }));
         }
+        self.set(&NodeRole::Changing, None);
+        self.close(Opened { store, lead: None });
+        self.open_as(lead)
     }
 
     /// Closes a copy, and gives its lead back. What fails here is in the journal, or is met when it is opened.

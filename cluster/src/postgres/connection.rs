@@ -2,31 +2,48 @@
 
 use std::error::Error as _;
 use std::fmt;
+use std::future::poll_fn;
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use grainstore::Result;
 use grainstore::journal::{invalid, unreachable};
-use postgres::config::{SslMode, TargetSessionAttrs};
-use postgres::{Client, Config, NoTls};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+use tokio_postgres::error::Severity;
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::failed;
 use super::schema::other_version;
+use super::{Typed, failed};
 
-/// Time in which a connection is made.
-const CONNECT_TIME: Duration = Duration::from_secs(5);
+/// Time in which a connection is made, and in which a call of little is answered.
+const CALL_TIME: Duration = Duration::from_secs(5);
+/// More time for each MiB that a call sends or is answered.
+const TIME_PER_MIB: Duration = Duration::from_millis(250);
+/// Time in which a server is told that a call is not waited for any more.
+const CANCEL_TIME: Duration = Duration::from_millis(500);
 /// Time after which a server that acknowledges nothing is given up.
 const SILENCE: Duration = Duration::from_secs(10);
+/// Turns in which what came on a connection is heard.
+const HEARING_TURNS: usize = 3;
 /// Age at which a connection is closed: some services end them after an hour.
 const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 /// Attempts of a call that the database asks to make again.
 const MAX_ATTEMPTS: u32 = 20;
+
+const URL_HINT: &str = "give postgresql://USER@HOST/DATABASE, or host=HOST user=USER dbname=DATABASE; sslmode is \
+                        require, which checks the server's certificate and name, or disable";
+const ENCRYPT_HINT: &str =
+    "add sslmode=require to the URL, or sslmode=disable if nobody else is on that network";
 
 /// How a [`PostgresJournal`](super::PostgresJournal) reaches its database.
 ///
@@ -55,7 +72,8 @@ impl fmt::Debug for PostgresOptions {
 
 impl PostgresOptions {
     /// A connection string, a URL or `name=value` pairs. With several hosts the one that writes is taken.
-    /// `sslmode=require` encrypts, and checks the server's certificate and name.
+    /// `sslmode=require` encrypts, and checks the server's certificate and name; a database on another machine needs it,
+    /// or `sslmode=disable`.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: url.into(), schema: "grainstore".to_owned(), roots: None }
@@ -68,7 +86,8 @@ impl PostgresOptions {
         self
     }
 
-    /// Sets the certificates in PEM that servers' certificates are checked against, in place of the system's.
+    /// Sets the certificates in PEM that servers' certificates are checked against, in place of the system's; connections
+    /// are encrypted then.
     #[must_use]
     pub fn roots(mut self, pem: Vec<u8>) -> Self {
         self.roots = Some(pem);
@@ -85,45 +104,97 @@ pub(super) struct Connector {
 impl Connector {
     pub(super) fn new(options: &PostgresOptions) -> Result<Self> {
         let config = Config::from_str(&options.url);
-        let mut config = config.map_err(|error| invalid(causes(&error)))?;
+        let mut config = config.map_err(|error| invalid(causes(&error), URL_HINT))?;
         config
             .target_session_attrs(TargetSessionAttrs::ReadWrite)
             .keepalives_idle(SILENCE)
             .tcp_user_timeout(SILENCE);
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_TIME);
+            config.connect_timeout(CALL_TIME);
         }
         if config.get_application_name().is_none() {
             config.application_name("grainstore");
         }
-        let tls = match config.get_ssl_mode() {
-            SslMode::Require => Some(tls(options.roots.as_deref())?),
+        let encrypts = match config.get_ssl_mode() {
+            SslMode::Require => true,
+            SslMode::Disable if options.roots.is_some() => {
+                let message = "certificates are named, and sslmode=disable";
+                return Err(invalid(message, "leave one of them out"));
+            }
+            SslMode::Disable => false,
             // A connection that anybody may have weakened would look as if it were safe.
+            _ if options.roots.is_some() => true,
+            _ if is_local(&config) => false,
             _ => {
-                config.ssl_mode(SslMode::Disable);
-                None
+                let message = "grains and the password would cross the network in the clear";
+                return Err(invalid(message, ENCRYPT_HINT));
             }
         };
+        config.ssl_mode(if encrypts { SslMode::Require } else { SslMode::Disable });
+        let tls = encrypts.then(|| tls(options.roots.as_deref())).transpose()?;
         Ok(Self { config, tls })
     }
 
     pub(super) fn connect(&self) -> Result<Connection> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
         let warned = Arc::new(AtomicBool::new(false));
-        let mut config = self.config.clone();
         let note = Arc::clone(&warned);
-        config.notice_callback(move |notice| {
-            let is_warning = notice.parsed_severity() == Some(postgres::error::Severity::Warning);
-            if is_warning || notice.parsed_severity().is_none() {
-                note.store(true, Ordering::SeqCst);
+        let connecting = async {
+            match &self.tls {
+                Some(tls) => {
+                    let (client, connection) = self.config.connect(tls.clone()).await?;
+                    tokio::spawn(drive(connection, note));
+                    Ok(client)
+                }
+                None => {
+                    let (client, connection) = self.config.connect(NoTls).await?;
+                    tokio::spawn(drive(connection, note));
+                    Ok(client)
+                }
             }
-        });
-        let client = match &self.tls {
-            Some(tls) => config.connect(tls.clone()),
-            None => config.connect(NoTls),
         };
-        let client = client.map_err(|error| failed(&error))?;
-        Ok(Connection { client, warned, is_good: true, since: std::time::Instant::now() })
+        // The client's own limit ends once it is connected, and not when the server greets it.
+        let client = runtime.block_on(async { timeout(CALL_TIME, connecting).await });
+        let client = client.map_err(|_| silent(CALL_TIME))?.map_err(|error| failed(&error))?;
+        let since = Instant::now();
+        Ok(Connection { runtime, client, tls: self.tls.clone(), warned, is_good: true, since })
     }
+}
+
+/// Returns `true` if the database runs on this machine, by its names.
+fn is_local(config: &Config) -> bool {
+    let addresses = config.get_hostaddrs();
+    let hosts = config.get_hosts().iter().all(|host| match host {
+        Host::Tcp(name) => {
+            name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
+        _ => true,
+    });
+    match addresses.is_empty() {
+        true => hosts,
+        false => addresses.iter().all(IpAddr::is_loopback),
+    }
+}
+
+/// Takes what the server says until the connection ends.
+async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, warned: Arc<AtomicBool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+        if let AsyncMessage::Notice(notice) = message {
+            let severity = notice.parsed_severity();
+            if severity.is_none_or(|severity| severity == Severity::Warning) {
+                warned.store(true, Ordering::SeqCst);
+            }
+        }
+    }
+}
+
+/// `ERR_IO` of a server that did not answer.
+fn silent(limit: Duration) -> grainstore::Error {
+    unreachable(format!("PostgreSQL did not answer within {} ms", limit.as_millis()))
 }
 
 fn tls(roots: Option<&[u8]>) -> Result<MakeRustlsConnect> {
@@ -153,24 +224,40 @@ fn tls(roots: Option<&[u8]>) -> Result<MakeRustlsConnect> {
 
 /// A connection.
 pub(super) struct Connection {
+    /// What the client runs on, while a call waits.
+    runtime: Runtime,
     client: Client,
+    tls: Option<MakeRustlsConnect>,
     /// True once the server warned: of a commit that did not wait for a standby.
     warned: Arc<AtomicBool>,
     is_good: bool,
-    since: std::time::Instant,
+    since: Instant,
 }
 
 impl Connection {
-    /// Runs statements, again where the database asks for that.
+    /// Runs statements, again where the database asks for that. `bytes` is about what they send and are answered.
+    ///
+    /// # Errors
+    /// `ERR_IO`, also if the server does not answer in time: what it was told may be done, or may not.
     pub(super) fn call<T>(
         &mut self,
-        mut call: impl FnMut(&mut Client) -> Result<T, postgres::Error>,
+        bytes: usize,
+        mut call: impl AsyncFnMut(&mut Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T> {
+        let mebibytes = u32::try_from(bytes >> 20).unwrap_or(u32::MAX);
+        let limit = CALL_TIME.saturating_add(TIME_PER_MIB.saturating_mul(mebibytes));
         for attempt in 1..=MAX_ATTEMPTS {
             self.warned.store(false, Ordering::SeqCst);
-            let error = match call(&mut self.client) {
-                Ok(done) => return Ok(done),
-                Err(error) => error,
+            let Self { runtime, client, .. } = self;
+            let called = runtime.block_on(async { timeout(limit, call(client)).await });
+            let error = match called {
+                Ok(Ok(done)) => return Ok(done),
+                Ok(Err(error)) => error,
+                Err(_) => {
+                    self.is_good = false;
+                    self.cancel();
+                    return Err(silent(limit));
+                }
             };
             match error.as_db_error().map(|said| said.code().code()) {
                 // A conflict of transactions, or a deadlock: nothing was done.
@@ -191,6 +278,44 @@ impl Connection {
         Err(unreachable("PostgreSQL: transactions conflict again and again"))
     }
 
+    /// The rows of a query, of about so many bytes.
+    pub(super) fn rows(
+        &mut self,
+        query: &str,
+        values: &[Typed<'_>],
+        bytes: usize,
+    ) -> Result<Vec<Row>> {
+        self.call(bytes, async |client| client.query_typed(query, values).await)
+    }
+
+    /// The only row of a query, if it has one.
+    pub(super) fn row(&mut self, query: &str, values: &[Typed<'_>]) -> Result<Option<Row>> {
+        self.call(0, async |client| client.query_typed_opt(query, values).await)
+    }
+
+    /// Number of rows that a statement changes, which sends about so many bytes.
+    pub(super) fn change(
+        &mut self,
+        statement: &str,
+        values: &[Typed<'_>],
+        bytes: usize,
+    ) -> Result<u64> {
+        self.call(bytes, async |client| client.execute_typed(statement, values).await)
+    }
+
+    /// Tells the server that nobody waits for its answer, so that it does not keep calls that wait for a lock.
+    fn cancel(&self) {
+        let token = self.client.cancel_token();
+        let told = async {
+            match &self.tls {
+                Some(tls) => token.cancel_query(tls.clone()).await,
+                None => token.cancel_query(NoTls).await,
+            }
+        };
+        // It may not listen at all.
+        let _ = self.runtime.block_on(async { timeout(CANCEL_TIME, told).await });
+    }
+
     /// Refuses if the last call was committed without the standby that it was to wait for.
     pub(super) fn check_waited(&mut self) -> Result<()> {
         match self.warned.swap(false, Ordering::SeqCst) {
@@ -203,10 +328,21 @@ impl Connection {
     pub(super) fn is_good(&self) -> bool {
         self.is_good && !self.client.is_closed() && self.since.elapsed() < MAX_AGE
     }
+
+    /// Returns `true` if the server has not ended it while it was kept.
+    pub(super) fn is_open(&self) -> bool {
+        self.runtime.block_on(async {
+            // What the server said is heard by the task that drives the connection, which runs meanwhile.
+            for _ in 0..HEARING_TURNS {
+                tokio::task::yield_now().await;
+            }
+        });
+        self.is_good()
+    }
 }
 
 /// An error with what caused it.
-pub(super) fn causes(error: &postgres::Error) -> String {
+pub(super) fn causes(error: &tokio_postgres::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -12,10 +12,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use grainstore::journal::{
-    Head, Journal, Lead, Record, ShardId, ShardStatus, damaged, fenced, invalid, led_by,
+    Head, Journal, Lead, MAX_RECORD_BYTES, Record, ShardId, ShardStatus, damaged, fenced, invalid,
+    led_by,
 };
 use grainstore::{Error, Result};
-use postgres::Transaction;
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
 
 pub use connection::PostgresOptions;
 use connection::{Connection, Connector};
@@ -72,7 +74,7 @@ impl PostgresJournal {
     pub fn init(&self) -> Result<()> {
         let mut connection = self.connector.connect()?;
         for statement in self.statements.create() {
-            connection.call(|client| client.batch_execute(&statement))?;
+            connection.call(0, async |client| client.batch_execute(&statement).await)?;
         }
         self.check(&mut connection)
     }
@@ -83,7 +85,8 @@ impl PostgresJournal {
     /// `ERR_IO`.
     pub fn replication(&self) -> Result<Replication> {
         self.with(|connection| {
-            let row = connection.call(|client| client.query_one(schema::REPLICATION, &[]))?;
+            let row = connection.row(schema::REPLICATION, &[])?;
+            let row = row.ok_or_else(|| damaged("the database has no settings"))?;
             let (names, level): (String, String) = (row.get(0), row.get(1));
             Ok(match names.is_empty() || level == "off" || level == "local" {
                 true => Replication::Asynchronous,
@@ -98,14 +101,14 @@ impl PostgresJournal {
     /// `ERR_STORE_VERSION` without tables; `ERR_IO`.
     pub fn shards(&self) -> Result<Vec<ShardId>> {
         let shards = self.statements.shards();
-        let rows = self.with(|connection| connection.call(|client| client.query(shards, &[])))?;
+        let rows = self.with(|connection| connection.rows(shards, &[], 0))?;
         rows.into_iter().map(|row| count(row.get(0)).map(ShardId)).collect()
     }
 
     /// Refuses tables of another version.
     fn check(&self, connection: &mut Connection) -> Result<()> {
         let version = self.statements.version();
-        let row = connection.call(|client| client.query_opt(version, &[]))?;
+        let row = connection.row(version, &[])?;
         let version: Option<i32> = row.map(|row| row.get(0));
         match version {
             Some(schema::VERSION) => Ok(()),
@@ -116,11 +119,12 @@ impl PostgresJournal {
     /// Runs a call on a connection, which is kept if it is still good.
     fn with<T>(&self, call: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut connection = match idle {
+        let mut connection = match idle.filter(Connection::is_open) {
             Some(connection) => connection,
             None => {
                 let mut connection = self.connector.connect()?;
                 self.check(&mut connection)?;
+                connection.rows(schema::DURABLE, &[], 0)?;
                 connection
             }
         };
@@ -144,7 +148,7 @@ impl PostgresJournal {
         }
         let keep = self.statements.renew();
         let (shard, epoch, ttl) = (number(lead.shard.0)?, number(lead.epoch)?, seconds(lead.ttl));
-        connection.call(|client| client.execute(keep, &[&shard, &epoch, &ttl]))?;
+        connection.change(keep, &[int(&shard), int(&epoch), real(&ttl)], 0)?;
         connection.check_waited()?;
         self.unconfirmed().remove(&lead.shard);
         Ok(())
@@ -171,38 +175,41 @@ impl PostgresJournal {
         let bytes = record.as_bytes();
         if bytes.len() <= MAX_PART_BYTES {
             let append = self.statements.append();
-            let rows = connection.call(|client| {
-                let values: [&(dyn postgres::types::ToSql + Sync); 8] =
-                    [&shard, &epoch, &from, &before, &to, &chain, &ttl, &bytes];
-                client.execute(append, &values)
-            })?;
-            return Ok(rows == 1);
+            let values = [
+                int(&shard),
+                int(&epoch),
+                int(&from),
+                blob(&before),
+                int(&to),
+                blob(&chain),
+                real(&ttl),
+                blob(&bytes),
+            ];
+            return Ok(connection.change(append, &values, bytes.len())? == 1);
         }
         let (advance, insert) = (self.statements.advance(), self.statements.insert());
-        connection.call(|client| {
-            let mut transaction = client.transaction()?;
-            let values: [&(dyn postgres::types::ToSql + Sync); 7] =
-                [&shard, &epoch, &from, &before, &to, &chain, &ttl];
-            if transaction.execute(advance, &values)? != 1 {
-                return transaction.rollback().map(|()| false);
+        connection.call(bytes.len(), async |client| {
+            let transaction = client.transaction().await?;
+            let values = [
+                int(&shard),
+                int(&epoch),
+                int(&from),
+                blob(&before),
+                int(&to),
+                blob(&chain),
+                real(&ttl),
+            ];
+            if transaction.execute_typed(advance, &values).await? != 1 {
+                return transaction.rollback().await.map(|()| false);
             }
-            let row = (shard, to, epoch);
-            insert_parts(&mut transaction, insert, row, bytes)?;
-            transaction.commit().map(|()| true)
+            for (part, bytes) in (0_i32..).zip(bytes.chunks(MAX_PART_BYTES)) {
+                let part = (&part as &(dyn ToSql + Sync), Type::INT4);
+                let values = [int(&shard), int(&to), part, int(&epoch), blob(&bytes)];
+                transaction.execute_typed(insert, &values).await?;
+            }
+            transaction.commit().await.map(|()| true)
         })
     }
-}
-
-fn insert_parts(
-    transaction: &mut Transaction<'_>,
-    insert: &str,
-    (shard, commit, epoch): (i64, i64, i64),
-    bytes: &[u8],
-) -> Result<(), postgres::Error> {
-    for (part, bytes) in (0_i32..).zip(bytes.chunks(MAX_PART_BYTES)) {
-        transaction.execute(insert, &[&shard, &commit, &part, &epoch, &bytes])?;
-    }
-    Ok(())
 }
 
 impl Journal for PostgresJournal {
@@ -210,15 +217,14 @@ impl Journal for PostgresJournal {
         let id = number(shard.0)?;
         self.with(|connection| {
             let create = self.statements.create_shard();
-            connection.call(|client| client.execute(create, &[&id]))?;
+            connection.change(create, &[int(&id)], 0)?;
             let take = self.statements.lead();
             let ttl_seconds = seconds(ttl);
-            let taken =
-                connection.call(|client| client.query_opt(take, &[&id, &node, &ttl_seconds]))?;
+            let taken = connection.row(take, &[int(&id), text(&node), real(&ttl_seconds)])?;
             connection.check_waited()?;
             let Some(row) = taken else {
                 let status = self.statements.status();
-                let row = connection.call(|client| client.query_opt(status, &[&id]))?;
+                let row = connection.row(status, &[int(&id)])?;
                 let leader: Option<String> = row.and_then(|row| row.get(3));
                 return Err(led_by(leader.as_deref().unwrap_or("another node")));
             };
@@ -227,23 +233,21 @@ impl Journal for PostgresJournal {
         })
     }
 
-    fn renew(&self, lead: &Lead) -> Result<()> {
+    fn renew(&self, lead: &Lead) -> Result<Head> {
         let (shard, epoch, ttl) = (number(lead.shard.0)?, number(lead.epoch)?, seconds(lead.ttl));
         let renew = self.statements.renew();
-        let kept = self.with(|connection| {
-            connection.call(|client| client.execute(renew, &[&shard, &epoch, &ttl]))
-        })?;
-        match kept {
-            1 => Ok(()),
-            _ => Err(fenced(format!("another node took the lead of shard {}", lead.shard))),
+        let values = [int(&shard), int(&epoch), real(&ttl)];
+        match self.with(|connection| connection.row(renew, &values))? {
+            Some(row) => head_of(row.get(0), row.get(1)),
+            None => Err(fenced(format!("another node took the lead of shard {}", lead.shard))),
         }
     }
 
     fn release(&self, lead: &Lead) -> Result<()> {
         let (shard, epoch) = (number(lead.shard.0)?, number(lead.epoch)?);
         let release = self.statements.release();
-        self.with(|connection| connection.call(|client| client.execute(release, &[&shard, &epoch])))
-            .map(drop)
+        let values = [int(&shard), int(&epoch)];
+        self.with(|connection| connection.change(release, &values, 0)).map(drop)
     }
 
     fn append(&self, lead: &Lead, after: &Head, record: &Record) -> Result<Head> {
@@ -270,20 +274,10 @@ impl Journal for PostgresJournal {
         let (id, from) = (number(shard.0)?, number(after)?);
         let rows = self.with(|connection| {
             let sizes = self.statements.sizes();
-            let rows = connection.call(|client| client.query(sizes, &[&id, &from]))?;
-            let mut left = i64::try_from(bytes).unwrap_or(i64::MAX);
-            let mut last = None;
-            for row in rows {
-                let (commit, size): (i64, i64) = (row.get(0), row.get(1));
-                if last.is_some() && last != Some(commit) && left < size {
-                    break;
-                }
-                left = left.saturating_sub(size);
-                last = Some(commit);
-            }
-            let Some(to) = last else { return Ok(Vec::new()) };
+            let rows = connection.rows(sizes, &[int(&id), int(&from)], 0)?;
+            let Some((to, size)) = last_within(&rows, bytes)? else { return Ok(Vec::new()) };
             let read = self.statements.read();
-            connection.call(|client| client.query(read, &[&id, &from, &to]))
+            connection.rows(read, &[int(&id), int(&from), int(&to)], size)
         })?;
         let mut whole: Vec<(i64, Vec<u8>)> = Vec::new();
         for row in rows {
@@ -301,8 +295,7 @@ impl Journal for PostgresJournal {
     fn status(&self, shard: ShardId) -> Result<ShardStatus> {
         let id = number(shard.0)?;
         let status = self.statements.status();
-        let row =
-            self.with(|connection| connection.call(|client| client.query_opt(status, &[&id])))?;
+        let row = self.with(|connection| connection.row(status, &[int(&id)]))?;
         let Some(row) = row else {
             return Ok(ShardStatus::new(Head::EMPTY, 0, None, Duration::ZERO));
         };
@@ -315,9 +308,50 @@ impl Journal for PostgresJournal {
     }
 }
 
+/// Returns the last commit of what is read at once, and the bytes up to its end: what fits, and one commit at least.
+fn last_within(rows: &[Row], bytes: usize) -> Result<Option<(i64, usize)>> {
+    let (mut whole, mut last, mut of_last) = (0_usize, None, 0_usize);
+    for row in rows {
+        let (commit, size): (i64, i64) = (row.get(0), row.get(1));
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        if last != Some(commit) {
+            if last.is_some() && whole.saturating_add(size) > bytes {
+                break;
+            }
+            (last, of_last) = (Some(commit), 0);
+        }
+        (whole, of_last) = (whole.saturating_add(size), of_last.saturating_add(size));
+        if of_last > MAX_RECORD_BYTES {
+            return Err(damaged(format!("record {commit} is longer than any that is written")));
+        }
+    }
+    Ok(last.map(|last| (last, whole)))
+}
+
+/// A value of a statement, with its type.
+type Typed<'v> = (&'v (dyn ToSql + Sync), Type);
+
+fn int(value: &i64) -> Typed<'_> {
+    (value, Type::INT8)
+}
+
+fn real(value: &f64) -> Typed<'_> {
+    (value, Type::FLOAT8)
+}
+
+fn text<'v>(value: &'v &str) -> Typed<'v> {
+    (value, Type::TEXT)
+}
+
+fn blob<'v>(value: &'v &[u8]) -> Typed<'v> {
+    (value, Type::BYTEA)
+}
+
 /// A number as a column has it.
 fn number(number: u64) -> Result<i64> {
-    i64::try_from(number).map_err(|_| invalid("numbers of shards and commits end at 2^63"))
+    let too_large =
+        |_| invalid(format!("{number} is no number of a shard"), "they end at 2^63 - 1");
+    i64::try_from(number).map_err(too_large)
 }
 
 fn count(number: i64) -> Result<u64> {
@@ -334,7 +368,7 @@ fn head_of(commit: i64, chain: &[u8]) -> Result<Head> {
 }
 
 /// `ERR_IO` of the database.
-fn failed(error: &postgres::Error) -> Error {
+fn failed(error: &tokio_postgres::Error) -> Error {
     let said = match error.as_db_error() {
         Some(said) => format!("{} ({})", said.message(), said.code().code()),
         None => connection::causes(error),

@@ -10,6 +10,10 @@ pub(super) const VERSION: i32 = 1;
 pub(super) const REPLICATION: &str = "SELECT current_setting('synchronous_standby_names'), \
                                       current_setting('synchronous_commit')";
 
+/// Has a commit wait for the disk, where the database or the role says that it does not.
+pub(super) const DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
+                                  WHERE current_setting('synchronous_commit') IN ('off', 'local')";
+
 /// The statements, with the name of the schema in them.
 #[derive(Debug)]
 pub(super) struct Statements {
@@ -28,6 +32,8 @@ pub(super) struct Statements {
     shards: String,
 }
 
+// A record has 256 parts at most: what else is there was not appended, and is not read.
+
 /// What moves the head of a shard: its lead and its end are compared, and the lead is kept.
 const ADVANCE: &str = "UPDATE {s}.shard SET commit_no = $5, chain = $6, \
                        until = now() + $7 * interval '1 second' \
@@ -45,7 +51,8 @@ impl Statements {
             .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
         if !begins || !goes_on || schema.len() > 63 {
             return Err(invalid(
-                "the name of a schema is of lower-case letters, digits and _, and begins with none of the digits",
+                format!("{schema:?} is no name of a schema"),
+                "use lower-case letters, digits and _, 63 at most, and no digit first",
             ));
         }
         let of = |statement: &str| statement.replace("{s}", schema);
@@ -57,10 +64,11 @@ impl Statements {
                 VALUES ($1, 0, 0, decode(repeat('00', 32), 'hex')) ON CONFLICT (shard) DO NOTHING"),
             lead: of("UPDATE {s}.shard SET epoch = epoch + 1, holder = $2, \
                 until = now() + $3 * interval '1 second' \
-                WHERE shard = $1 AND (holder IS NULL OR holder = $2 OR until <= now()) \
+                WHERE shard = $1 AND (holder IS NULL OR holder = $2 OR until <= now() \
+                OR until > now() + 2 * $3 * interval '1 second') \
                 RETURNING epoch, commit_no, chain"),
             renew: of("UPDATE {s}.shard SET until = now() + $3 * interval '1 second' \
-                WHERE shard = $1 AND epoch = $2"),
+                WHERE shard = $1 AND epoch = $2 RETURNING commit_no, chain"),
             release: of("UPDATE {s}.shard SET holder = NULL, until = NULL \
                 WHERE shard = $1 AND epoch = $2"),
             append: of(&format!(
@@ -72,9 +80,10 @@ impl Statements {
             insert: of("INSERT INTO {s}.journal (shard, commit_no, part, epoch, body) \
                 VALUES ($1, $2, $3, $4, $5)"),
             sizes: of("SELECT commit_no, octet_length(body)::bigint FROM {s}.journal \
-                WHERE shard = $1 AND commit_no > $2 ORDER BY commit_no, part LIMIT 4096"),
+                WHERE shard = $1 AND commit_no > $2 AND part < 256 ORDER BY commit_no, part LIMIT 4096"),
             read: of("SELECT commit_no, part, body FROM {s}.journal \
-                WHERE shard = $1 AND commit_no > $2 AND commit_no <= $3 ORDER BY commit_no, part"),
+                WHERE shard = $1 AND commit_no > $2 AND commit_no <= $3 AND part < 256 \
+                ORDER BY commit_no, part"),
             status: of("SELECT epoch, commit_no, chain, holder, \
                 extract(epoch FROM until - now())::float8 FROM {s}.shard WHERE shard = $1"),
             shards: of("SELECT shard FROM {s}.shard ORDER BY shard"),

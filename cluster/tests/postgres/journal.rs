@@ -209,3 +209,100 @@ fn a_commit_that_did_not_wait_for_its_standby_is_not_told_before_it_is_there() {
     assert_eq!(code(again.join().unwrap()), "ERR_FENCED", "it is there already");
     assert_eq!(journal.read(SHARD, 1, 1).unwrap(), [one]);
 }
+
+#[test]
+fn a_database_that_does_not_answer_is_not_waited_for_without_end() {
+    let Some(programs) = Programs::find() else { return };
+    let directory = open_directory();
+    let server = Server::primary(&programs, &directory.path().join("primary"));
+    let journal = journal_of(&server);
+    let lead = journal.lead(SHARD, "a", LONG).unwrap();
+    let first = record(&lead, &lead.head, b"one");
+    let head = journal.append(&lead, &lead.head, &first).unwrap();
+    let second = record(&lead, &head, b"two");
+    // Somebody holds the row for longer than that.
+    let locked =
+        server.psql("BEGIN; SELECT * FROM grainstore.shard FOR UPDATE; SELECT pg_sleep(60)");
+    server.wait_for("SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+    assert_eq!(code(journal.append(&lead, &head, &second)), "ERR_IO");
+    assert_eq!(journal.status(SHARD).unwrap().head, head, "reading does not wait");
+    let waiting = "SELECT count(*) = 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    server.wait_for(waiting);
+    drop(locked);
+    server
+        .sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+    journal.append(&lead, &head, &second).unwrap();
+    // A server that stands still, and whose kernel goes on.
+    server.signal("-STOP");
+    assert_eq!(code(journal.status(SHARD)), "ERR_IO");
+    assert_eq!(code(journal.renew(&lead)), "ERR_IO");
+    server.signal("-CONT");
+    assert_eq!(journal.renew(&lead).unwrap(), second.head());
+}
+
+#[test]
+fn commits_wait_for_the_disk_whatever_the_role_is_set_to() {
+    let Some(programs) = Programs::find() else { return };
+    let directory = open_directory();
+    let server = Server::primary(&programs, &directory.path().join("primary"));
+    server.sql("ALTER ROLE grain SET synchronous_commit = off");
+    let journal = journal_of(&server);
+    let lead = journal.lead(SHARD, "a", LONG).unwrap();
+    let head = appended(&journal, &lead, lead.head, 3)[2].head();
+    let mut server = server;
+    server.kill();
+    server.start();
+    assert_eq!(journal.status(SHARD).unwrap().head, head);
+}
+
+#[test]
+fn what_was_not_appended_is_not_read_into_memory() {
+    let Some(programs) = Programs::find() else { return };
+    let directory = open_directory();
+    let server = Server::primary(&programs, &directory.path().join("primary"));
+    let journal = journal_of(&server);
+    let lead = journal.lead(SHARD, "a", LONG).unwrap();
+    let all = appended(&journal, &lead, lead.head, 2);
+    let insert = "INSERT INTO grainstore.journal SELECT 7, 2, part, 1, decode(repeat('00', 40000000), 'hex')";
+    server.sql(&format!("{insert} FROM generate_series(1, 8) part"));
+    assert_eq!(code(journal.read(SHARD, 0, 1 << 20)), "ERR_INTEGRITY");
+    assert_eq!(journal.read(SHARD, 0, 1).unwrap(), all[..1], "what is before it is read");
+    server.sql("DELETE FROM grainstore.journal WHERE part > 0");
+    server.sql(&format!("{insert} FROM generate_series(256, 264) part"));
+    assert_eq!(journal.read(SHARD, 0, 1 << 20).unwrap(), all);
+}
+
+#[test]
+fn a_lease_that_a_clock_set_back_made_endless_is_taken() {
+    let Some(programs) = Programs::find() else { return };
+    let directory = open_directory();
+    let server = Server::primary(&programs, &directory.path().join("primary"));
+    let journal = journal_of(&server);
+    let second = Duration::from_secs(1);
+    let first = journal.lead(SHARD, "a", second).unwrap();
+    assert_eq!(code(journal.lead(SHARD, "b", second)), "ERR_BUSY");
+    server.sql("UPDATE grainstore.shard SET until = now() + interval '1 hour'");
+    assert!(journal.status(SHARD).unwrap().may_be_taken(second));
+    assert_eq!(journal.lead(SHARD, "b", second).unwrap().epoch, 2);
+    assert_eq!(code(journal.renew(&first)), "ERR_FENCED");
+}
+
+#[test]
+fn nothing_crosses_a_network_in_the_clear_unless_that_is_said() {
+    let of = |url: &str| PostgresJournal::new(&PostgresOptions::new(url)).map(drop);
+    for url in [
+        "postgresql://grain@db-1/memory",
+        "postgresql://grain@db-1/memory?sslmode=prefer",
+        "host=localhost,db-1",
+        "host=localhost hostaddr=10.0.0.1",
+    ] {
+        assert_eq!(code(of(url)), "ERR_SCHEMA", "{url}");
+    }
+    for url in ["postgresql://grain@db-1/memory?sslmode=disable", "host=127.0.0.1", "host=/run"] {
+        of(url).unwrap();
+    }
+    let roots = PostgresOptions::new("host=127.0.0.1").roots(b"none".to_vec());
+    assert_eq!(code(PostgresJournal::new(&roots)), "ERR_IO", "they are read");
+    let both = PostgresOptions::new("host=db-1 sslmode=disable").roots(b"none".to_vec());
+    assert_eq!(code(PostgresJournal::new(&both)), "ERR_SCHEMA");
+}

@@ -70,6 +70,16 @@ impl Drop for Server {
     }
 }
 
+/// A client whose statements last.
+pub(crate) struct Asking(Child);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
@@ -149,6 +159,23 @@ impl Server {
     /// Makes a standby the primary.
     pub(crate) fn promote(&self) {
         self.programs.run("pg_ctl", &["promote", "-D", self.directory.to_str().unwrap(), "-w"]);
+    }
+
+    /// Sends a signal to the server and its children.
+    pub(crate) fn signal(&self, signal: &str) {
+        let of = self.child.as_ref().unwrap().id().to_string();
+        let children = Command::new("pgrep").args(["-P", &of]).output().unwrap().stdout;
+        let children = String::from_utf8(children).unwrap();
+        let all = children.split_whitespace().chain([&*of]);
+        assert!(Command::new("kill").arg(signal).args(all).status().unwrap().success());
+    }
+
+    /// Begins statements that last; dropping it ends who asked.
+    pub(crate) fn psql(&self, statements: &str) -> Asking {
+        let mut psql = self.programs.command("psql");
+        psql.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", "grain", "postgres"]);
+        psql.args(["-X", "-q", "-c", statements]);
+        Asking(psql.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
 
     pub(crate) fn try_sql(&self, statement: &str) -> Option<String> {

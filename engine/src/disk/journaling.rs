@@ -9,13 +9,15 @@ use redb::{Database, Durability, ReadableDatabase};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::change_record::ChangeRecord;
 use crate::disk::journal::{Head, Journal, Lead, Record, ShardId, append_surely};
+use crate::disk::layout;
 use crate::disk::position::Position;
+use crate::disk::truth_tables::TruthTable;
 use crate::disk::truth_transaction::{CommitObserver, JournaledCommit};
 
 /// Time within which commits that are in the journal are synced to the file too.
 const SYNC_AFTER: Duration = Duration::from_secs(1);
 /// Number of such commits after which they are synced: redb keeps the pages they replaced until then.
-const SYNC_AFTER_COMMITS: u32 = 512;
+const SYNC_AFTER_COMMITS: usize = 512;
 /// Bytes of records that are read and applied at once.
 const MAX_BATCH_BYTES: usize = 8 << 20;
 
@@ -79,14 +81,38 @@ pub(crate) struct JournalWriter {
 #[derive(Debug)]
 struct WriterState {
     head: Head,
-    unsynced: u32,
-    synced_at: Instant,
+    unsynced: Unsynced,
+}
+
+/// Commits that are in the journal, and may not be on the disk yet.
+#[derive(Debug)]
+pub(crate) struct Unsynced {
+    commits: usize,
+    since: Instant,
+}
+
+impl Default for Unsynced {
+    fn default() -> Self {
+        Self { commits: 0, since: Instant::now() }
+    }
+}
+
+impl Unsynced {
+    /// Returns `true` if these commits are to be synced, with all before.
+    pub(crate) fn add(&mut self, commits: usize) -> bool {
+        self.commits = self.commits.saturating_add(commits);
+        let syncs = self.commits >= SYNC_AFTER_COMMITS || self.since.elapsed() >= SYNC_AFTER;
+        if syncs {
+            *self = Self::default();
+        }
+        syncs
+    }
 }
 
 impl JournalWriter {
     /// A writer that goes on after the head of the lead.
     pub(crate) fn new(journal: Arc<dyn Journal>, lead: Lead, patience: Duration) -> Self {
-        let state = WriterState { head: lead.head, unsynced: 0, synced_at: Instant::now() };
+        let state = WriterState { head: lead.head, unsynced: Unsynced::default() };
         Self { journal, lead, patience, state: Mutex::new(state) }
     }
 
@@ -101,11 +127,7 @@ impl JournalWriter {
         let record = Record::after(&state.head, (shard, epoch), changes)?;
         let appended = (&state.head, &record);
         state.head = append_surely(&*self.journal, &self.lead, appended, self.patience)?;
-        state.unsynced = state.unsynced.saturating_add(1);
-        let syncs = state.unsynced >= SYNC_AFTER_COMMITS || state.synced_at.elapsed() >= SYNC_AFTER;
-        if syncs {
-            (state.unsynced, state.synced_at) = (0, Instant::now());
-        }
+        let syncs = state.unsynced.add(1);
         Ok(JournaledCommit { position: Position { shard, head: state.head, epoch }, syncs })
     }
 }
@@ -122,7 +144,7 @@ pub(crate) fn catch_up(db: &Database, journal: &dyn Journal, shard: ShardId) -> 
         if batch.is_empty() {
             return Ok(position);
         }
-        position = apply_batch(db, &position, &batch, true)?;
+        position = apply_batch(db, &position, &batch, Applying::WhenOpened)?;
     }
 }
 
@@ -154,34 +176,51 @@ pub(crate) fn next_batch(journal: &dyn Journal, position: &Position) -> Result<V
     if end == position.head {
         return Ok(Vec::new());
     }
-    if end.commit <= commit {
-        let message = match end.commit == commit {
-            true => format!("commit {commit} of this copy is another than the journal's"),
-            false => {
-                format!("this copy has commit {commit}, and the journal ends with {}", end.commit)
-            }
-        };
-        return Err(diverged(message));
-    }
+    check_end(&position.head, &end)?;
     let mut batch = journal.read(position.shard, commit, MAX_BATCH_BYTES)?;
     // What was appended since is not compared with the end.
     batch.retain(|record| record.commit() <= end.commit);
     let mut last = (position.head, position.epoch);
     for record in &batch {
-        if !record.follows(&last.0) || record.shard() != position.shard || record.epoch() < last.1 {
-            let message = format!("record {} does not follow this copy", record.commit());
-            return Err(diverged(message));
-        }
-        last = (record.head(), record.epoch());
-    }
-    if last.0.commit == end.commit && last.0 != end {
-        let message = format!("record {} of the journal was altered", end.commit);
-        return Err(diverged(message));
+        last = follow(position.shard, last, record)?;
     }
     if batch.is_empty() {
         return Err(diverged(format!("the journal lacks the record after {commit}")));
     }
+    // The last is vouched for by the end, or by the record after it.
+    if last.0.commit == end.commit {
+        if last.0 != end {
+            let message = format!("record {} of the journal was altered", end.commit);
+            return Err(diverged(message));
+        }
+    } else if batch.len() > 1 {
+        batch.pop();
+    } else {
+        let next = journal.read(position.shard, last.0.commit, 1)?;
+        let message = || format!("the journal lacks the record after {}", last.0.commit);
+        follow(position.shard, last, next.first().ok_or_else(|| diverged(message()))?)?;
+    }
     Ok(batch)
+}
+
+/// Returns the head and the epoch after a record, which is to follow these.
+fn follow(shard: ShardId, (head, epoch): (Head, u64), record: &Record) -> Result<(Head, u64)> {
+    if !record.follows(&head) || record.shard() != shard || record.epoch() < epoch {
+        let message = format!("record {} does not follow the one before it", record.commit());
+        return Err(diverged(message));
+    }
+    Ok((record.head(), record.epoch()))
+}
+
+/// How records are applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Applying {
+    /// While the copy is opened: nobody reads, and what they erase is scrubbed afterwards.
+    WhenOpened,
+    /// Synced.
+    Synced,
+    /// Not synced: a crash loses them, and opening reads them again.
+    Unsynced,
 }
 
 /// Writes the rows of records that follow a place, in one transaction, and returns the place after them.
@@ -192,13 +231,19 @@ pub(crate) fn apply_batch(
     db: &Database,
     from: &Position,
     batch: &[Record],
-    syncs: bool,
+    applying: Applying,
 ) -> Result<Position> {
     let Some(last) = batch.last() else { return Ok(*from) };
     let mut txn = db.begin_write()?;
+    let syncs = applying != Applying::Unsynced;
     txn.set_durability(if syncs { Durability::Immediate } else { Durability::None })?;
     for record in batch {
-        record.changes()?.apply(&txn)?;
+        let changes = record.changes()?;
+        changes.apply(&txn)?;
+        // The pages of before are still in the file, and those of the index.
+        if applying == Applying::WhenOpened && erases(&changes)? {
+            Position::make_scrub_due(&txn)?;
+        }
     }
     let position = Position { shard: from.shard, head: last.head(), epoch: last.epoch() };
     position.write(&txn)?;
@@ -206,6 +251,32 @@ pub(crate) fn apply_batch(
     Ok(position)
 }
 
-fn diverged(message: String) -> Error {
+/// Returns `true` if a commit is part of an erasure.
+fn erases(changes: &ChangeRecord) -> Result<bool> {
+    for row in changes.rows() {
+        let (table, key, _) = row?;
+        if table == TruthTable::Meta && key == layout::META_ERASURES.as_bytes() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Refuses a copy that has what the journal has not.
+///
+/// # Errors
+/// `ERR_DIVERGED`.
+pub(crate) fn check_end(of_copy: &Head, end: &Head) -> Result<()> {
+    let commit = of_copy.commit;
+    if end.commit > commit || end == of_copy {
+        return Ok(());
+    }
+    Err(diverged(match end.commit == commit {
+        true => format!("commit {commit} of this copy is another than the journal's"),
+        false => format!("this copy has commit {commit}, and the journal ends with {}", end.commit),
+    }))
+}
+
+pub(crate) fn diverged(message: String) -> Error {
     Error::new(ErrorKind::Diverged, message)
 }

@@ -12,6 +12,8 @@ use crate::disk::journal::{Head, ShardId};
 const POSITION: TableDefinition<'static, &'static str, &'static [u8]> =
     TableDefinition::new("position");
 const ROW: &str = "journal";
+/// Is there while files of the copy may have what the applied records erased.
+const SCRUB_ROW: &str = "scrub";
 const CHECKED_BYTES: usize = 56;
 
 /// The place in the journal of a shard.
@@ -59,6 +61,37 @@ impl Position {
     pub(crate) fn write(&self, txn: &WriteTransaction) -> Result<()> {
         txn.open_table(POSITION)?.insert(ROW, self.encode().as_slice())?;
         Ok(())
+    }
+
+    /// Notes in the transaction of the commit that files of the copy may have what it erased.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn make_scrub_due(txn: &WriteTransaction) -> Result<()> {
+        txn.open_table(POSITION)?.insert(SCRUB_ROW, [].as_slice())?;
+        Ok(())
+    }
+
+    /// Returns `true` if files of the copy may have what records erased that were applied when it was opened.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn is_scrub_due(db: &Database) -> Result<bool> {
+        match db.begin_read()?.open_table(POSITION) {
+            Ok(table) => Ok(table.get(SCRUB_ROW)?.is_some()),
+            Err(TableError::TableDoesNotExist(_)) => Ok(false),
+            Err(failed) => Err(failed.into()),
+        }
+    }
+
+    /// Notes that they have not.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn end_scrub(db: &Database) -> Result<()> {
+        let txn = db.begin_write()?;
+        txn.open_table(POSITION)?.remove(SCRUB_ROW)?;
+        Ok(txn.commit()?)
     }
 
     fn encode(&self) -> Vec<u8> {

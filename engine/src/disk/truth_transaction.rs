@@ -117,20 +117,21 @@ impl TruthTransaction {
     ///
     /// # Errors
     /// `ERR_IO`; of a store with a journal `ERR_FENCED`, `ERR_IN_DOUBT`, `ERR_LIMIT`.
-    pub(crate) fn commit(mut self) -> Result<()> {
-        let Written { record, slot } = self.written.into_inner();
-        let taken = match (&self.observer.0, record.filter(|record| !record.is_empty())) {
+    pub(crate) fn commit(self) -> Result<()> {
+        let Self { txn, vault, observer, written } = self;
+        let Written { record, slot } = written.into_inner();
+        let taken = match (&observer.0, record.filter(|record| !record.is_empty())) {
             (Some(take), Some(record)) => take(&record)?,
             _ => None,
         };
-        if let Some(JournaledCommit { position, syncs }) = taken {
-            position.write(&self.txn)?;
-            if !syncs {
-                self.txn.set_durability(Durability::None)?;
-            }
+        match taken {
+            Some(commit) => commit_journaled(txn, commit).map_err(|failed| {
+                let message = format!("the journal has it, and this copy has not: {failed}");
+                Error::new(ErrorKind::InDoubt, message)
+            })?,
+            None => txn.commit()?,
         }
-        self.txn.commit()?;
-        match (slot, self.vault.keyring()) {
+        match (slot, vault.keyring()) {
             (Some(slot), Some(keyring)) => keyring.record_slot(slot),
             _ => Ok(()),
         }
@@ -143,6 +144,15 @@ impl TruthTransaction {
     pub(crate) fn abort(self) -> Result<()> {
         Ok(self.txn.abort()?)
     }
+}
+
+/// Commits what the journal has.
+fn commit_journaled(mut txn: WriteTransaction, commit: JournaledCommit) -> Result<()> {
+    commit.position.write(&txn)?;
+    if !commit.syncs {
+        txn.set_durability(Durability::None)?;
+    }
+    Ok(txn.commit()?)
 }
 
 impl<'t> RowWriter<'t> {

@@ -10,7 +10,7 @@ use redb::ReadableDatabase;
 use crate::base::error::Result;
 use crate::disk::change_record::ChangeRecord;
 use crate::disk::journal::Record;
-use crate::disk::journaling::apply_batch;
+use crate::disk::journaling::{Applying, apply_batch};
 use crate::disk::layout::{self, ErasureRecord, PendingScrub};
 use crate::disk::position::Position;
 use crate::disk::truth_tables::TruthTable;
@@ -69,7 +69,7 @@ impl Writer {
     pub(super) fn follow(
         &mut self,
         from: &Position,
-        batch: &[Record],
+        (batch, applying): (&[Record], Applying),
         switch: &SharedCalSwitch,
     ) -> Result<()> {
         self.check_running()?;
@@ -90,7 +90,7 @@ impl Writer {
                 }
                 let (now, later) = rest.split_at_checked(plain).unwrap_or((rest, &[]));
                 if !now.is_empty() {
-                    from = apply_batch(&writer.db, &from, now, false)?;
+                    from = apply_batch(&writer.db, &from, now, applying)?;
                     writer.publish_log()?;
                 }
                 rest = later;
@@ -124,7 +124,7 @@ impl Writer {
             touched.extend(window.dependents(*at)?);
         }
         drop(window);
-        let to = apply_batch(&self.db, from, std::slice::from_ref(record), true)?;
+        let to = apply_batch(&self.db, from, std::slice::from_ref(record), Applying::Synced)?;
         self.publish_log()?;
         if !stubbed.is_empty() {
             self.retrieval.text_index.reindex(touched);
@@ -140,8 +140,27 @@ impl Writer {
         Ok(to)
     }
 
+    /// Scrubs the files if records erased something when the copy was opened: their pages of before are there still.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(super) fn scrub_what_was_read(&mut self) -> Result<()> {
+        if Position::is_scrub_due(&self.db)? {
+            self.scrub_copy()?;
+            Position::end_scrub(&self.db)?;
+        }
+        Ok(())
+    }
+
     /// Replaces the files of this copy by ones that never contained what was erased.
     fn scrub_copy(&mut self) -> Result<()> {
+        self.scrub.shreds_always(true);
+        let scrubbed = self.replace_copy();
+        self.scrub.shreds_always(false);
+        scrubbed
+    }
+
+    fn replace_copy(&mut self) -> Result<()> {
         self.fold_all()?;
         self.view.check_log()?;
         if !self.db.is_in_memory() {

@@ -100,7 +100,11 @@ impl Store {
             );
             let lock = Some(lock.try_clone()?);
             let parts = StoreParts { db, index, settings, opening: opening.clone(), lock };
-            Self::start(parts, path, created, options)
+            let store = Self::start(parts, path, created, options)?;
+            if options.journaling.is_some() {
+                store.scrub_what_was_read()?;
+            }
+            Ok(store)
         };
         match catch_storage_panic(start) {
             // A damaged index is removed and rebuilt; damage in the truth would only be met again.

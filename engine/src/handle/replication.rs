@@ -10,10 +10,13 @@ use redb::{Builder, Database};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
 use crate::disk::journal::{Head, Lead, ShardStatus, fenced};
-use crate::disk::journaling::{CommitPosition, JournalWriter, catch_up, next_batch};
+use crate::disk::journaling::{
+    Applying, CommitPosition, JournalWriter, catch_up, check_end, next_batch,
+};
 use crate::disk::position::Position;
 use crate::handle::options::{JournalRole, Journaling, OpenOptions};
 use crate::handle::store::Store;
+use crate::write::writer::Writer;
 
 /// Time between two looks at the journal of who waits for a place in it.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
@@ -40,15 +43,18 @@ impl Store {
     pub fn follow(&self) -> Result<Option<CommitPosition>> {
         let Some(journaling) = self.inner().follows() else { return self.position() };
         // One at a time: another that waited finds less to do.
-        let _one = self.inner().following.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unsynced = self.inner().following.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let from = self.place(journaling)?;
             let batch = next_batch(&*journaling.journal, &from)?;
             if batch.is_empty() {
                 return Ok(Some(CommitPosition::new(from.shard, from.head.commit)));
             }
-            let switch = self.inner().switch.clone();
-            self.run_exclusive_on_index(move |writer| writer.follow(&from, &batch, &switch))?;
+            let (switch, syncs) = (self.inner().switch.clone(), unsynced.add(batch.len()));
+            let applying = if syncs { Applying::Synced } else { Applying::Unsynced };
+            self.run_exclusive_on_index(move |writer| {
+                writer.follow(&from, (&batch, applying), &switch)
+            })?;
         }
     }
 
@@ -97,12 +103,33 @@ impl Store {
     pub fn wait_for_latest(&self, patience: Duration) -> Result<Option<CommitPosition>> {
         let Some(journaling) = &self.inner().journaling else { return Ok(None) };
         let shard = journaling.shard();
+        let before = self.place(journaling)?;
         let status = journaling.journal.status(shard)?;
+        check_end(&before.head, &status.head)?;
         if let JournalRole::Leader(lead, _) = &journaling.role {
             check_leads(lead, &status)?;
         }
         self.wait_for(CommitPosition::new(shard, status.head.commit), patience)?;
         self.position()
+    }
+
+    /// Keeps the lead of a copy that [leads](OpenOptions::leading) for as long as it was taken for, and looks whether
+    /// the journal still has what the copy has. To be called several times in that time; nothing for other copies.
+    ///
+    /// # Errors
+    /// `ERR_FENCED` if another node took the lead. `ERR_DIVERGED` if the journal lost commits of this copy, which
+    /// serves no more then: close it. `ERR_IO` if the journal is not reached.
+    pub fn renew_lead(&self) -> Result<()> {
+        let Some(journaling) = &self.inner().journaling else { return Ok(()) };
+        let JournalRole::Leader(lead, _) = &journaling.role else { return Ok(()) };
+        // What is written meanwhile is in the journal first.
+        let before = self.place(journaling)?;
+        check_end(&before.head, &journaling.journal.renew(lead)?)
+    }
+
+    /// Removes from the files of this copy what the records erased that it read when it was opened.
+    pub(super) fn scrub_what_was_read(&self) -> Result<()> {
+        self.run_exclusive_on_index(Writer::scrub_what_was_read)
     }
 
     /// Returns `true` for a copy that [follows](OpenOptions::following) a journal.

@@ -69,7 +69,11 @@ impl Store {
             ErrorKind::Format(
                 grainstore_format::ErrorKind::Schema | grainstore_format::ErrorKind::Key,
             ) => error,
-            ErrorKind::StoreVersion => error.at_path(path),
+            // These have their hints.
+            ErrorKind::StoreVersion
+            | ErrorKind::NotLeader
+            | ErrorKind::Fenced
+            | ErrorKind::Diverged => error.at_path(path),
             _ => error.at_path(path).or_hint(
                 "check the path, its permissions and its disk; what cannot be written can be read with \
                  --read-only (OpenOptions::read_only)",

@@ -233,6 +233,42 @@ fn what_is_erased_is_erased_in_every_copy() {
     }
 }
 
+#[test]
+fn a_copy_that_was_away_or_is_new_keeps_nothing_of_what_was_erased() {
+    let nodes = Nodes::with(MemoryJournal::default());
+    let leader = nodes.lead("one");
+    let operator = leader.session(SessionOptions::default());
+    let event = |number: i64, text: &str| {
+        let event = EventBuilder::new(EpochMs::new(number), text).user_id("ann");
+        operator.put(event.build().unwrap()).unwrap().address()
+    };
+    let secret = event(1, "the secret is wolframite");
+    for number in 2..20 {
+        event(number, "nothing of note");
+    }
+    for away in ["two", "three"] {
+        nodes.follow(away).close().unwrap();
+        assert_ne!(files_with(&nodes.path(away), b"wolframite"), Vec::<PathBuf>::new());
+    }
+    operator.erase(&secret, "asked", &EraseOptions::default()).unwrap();
+    leader.flush().unwrap();
+    leader.compact().unwrap();
+    put(&leader, "bob", 1).unwrap();
+    nodes.hand_over(&leader);
+    // One follows, one leads, and one is made from the journal.
+    nodes.follow("two").close().unwrap();
+    let leads = nodes.lead("three");
+    assert!(leads.session(SessionOptions::default()).get(&secret).is_err());
+    nodes.hand_over(&leads);
+    nodes.follow("four").close().unwrap();
+    for node in ["one", "two", "three", "four"] {
+        assert_eq!(files_with(&nodes.path(node), b"wolframite"), Vec::<PathBuf>::new(), "{node}");
+    }
+    nodes.follow("one").close().unwrap();
+    nodes.follow("two").close().unwrap();
+    nodes.assert_same(&["one", "two", "three", "four"]);
+}
+
 /// The files of a directory that have these bytes.
 fn files_with(path: &Path, bytes: &[u8]) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -352,6 +388,113 @@ fn a_copy_that_is_ahead_of_its_journal_or_of_another_refuses() {
     assert_eq!(code(strange.try_lead("two", encrypted)), "ERR_KEY");
 }
 
+/// A journal whose record was altered, and which hands out few at a time.
+#[derive(Debug)]
+struct Altered {
+    journal: MemoryJournal,
+    /// The number of the record that is another, once it is set.
+    which: AtomicU64,
+    at_once: usize,
+    /// The number of the record that it ends with, once it is set.
+    last: AtomicU64,
+}
+
+impl Altered {
+    fn new(at_once: usize) -> Arc<Self> {
+        let (which, last) = (AtomicU64::new(0), AtomicU64::new(0));
+        Arc::new(Self { journal: MemoryJournal::default(), which, at_once, last })
+    }
+
+    fn head(&self, shard: ShardId, head: Head) -> Result<Head> {
+        match self.last.load(Ordering::SeqCst) {
+            0 => Ok(head),
+            last => Ok(self.journal.read(shard, last - 1, 1)?[0].head()),
+        }
+    }
+}
+
+impl Journal for Arc<Altered> {
+    fn lead(&self, shard: ShardId, node: &str, ttl: Duration) -> Result<Lead> {
+        self.journal.lead(shard, node, ttl)
+    }
+
+    fn renew(&self, lead: &Lead) -> Result<Head> {
+        self.head(lead.shard, self.journal.renew(lead)?)
+    }
+
+    fn release(&self, lead: &Lead) -> Result<()> {
+        self.journal.release(lead)
+    }
+
+    fn append(&self, lead: &Lead, after: &Head, record: &Record) -> Result<Head> {
+        self.journal.append(lead, after, record)
+    }
+
+    fn read(&self, shard: ShardId, after: u64, bytes: usize) -> Result<Vec<Record>> {
+        let mut records = self.journal.read(shard, after, bytes)?;
+        records.truncate(self.at_once);
+        for record in &mut records {
+            if record.commit() == self.which.load(Ordering::SeqCst) {
+                let mut bytes = record.as_bytes().to_vec();
+                bytes.truncate(57);
+                *record = Record::from_bytes(bytes)?;
+            }
+        }
+        Ok(records)
+    }
+
+    fn status(&self, shard: ShardId) -> Result<ShardStatus> {
+        let ShardStatus { head, epoch, leader, lease, .. } = self.journal.status(shard)?;
+        Ok(ShardStatus::new(self.head(shard, head)?, epoch, leader, lease))
+    }
+}
+
+#[test]
+fn a_leader_that_writes_nothing_notices_that_its_journal_lost_commits() {
+    let altered = Altered::new(100);
+    let nodes = Nodes::with(Arc::clone(&altered));
+    let leader = nodes.lead("one");
+    put(&leader, "ann", 1).unwrap();
+    let early = at(&leader).commit;
+    put(&leader, "ann", 2).unwrap();
+    leader.renew_lead().unwrap();
+    leader.wait_for_latest(SOON).unwrap();
+    // The same lead, and an end of before.
+    altered.last.store(early, Ordering::SeqCst);
+    assert_eq!(code(leader.renew_lead()), "ERR_DIVERGED");
+    assert_eq!(code(leader.wait_for_latest(SOON)), "ERR_DIVERGED");
+}
+
+#[test]
+fn a_record_that_was_altered_is_not_applied_wherever_a_batch_ends() {
+    for at_once in [1, 2, 3, 100] {
+        let altered = Altered::new(at_once);
+        let nodes = Nodes::with(Arc::clone(&altered));
+        let leader = nodes.lead("one");
+        let follower = nodes.follow("two");
+        let before = at(&follower).commit;
+        for number in 0..9 {
+            put(&leader, "ann", number).unwrap();
+        }
+        for which in (before + 1..=at(&leader).commit).rev() {
+            altered.which.store(which, Ordering::SeqCst);
+            assert_eq!(code(nodes.try_follow("three")), "ERR_DIVERGED", "{at_once}: {which}");
+        }
+        // The follower reads up to it, and no further.
+        let which = before + 5;
+        altered.which.store(which, Ordering::SeqCst);
+        assert_eq!(code(follower.follow()), "ERR_DIVERGED");
+        assert!(at(&follower).commit < which, "{at_once}: {}", at(&follower));
+        // Restored, all is well.
+        altered.which.store(0, Ordering::SeqCst);
+        follower.follow().unwrap();
+        nodes.hand_over(&leader);
+        follower.close().unwrap();
+        nodes.follow("three").close().unwrap();
+        nodes.assert_same(&["one", "two", "three"]);
+    }
+}
+
 /// A journal whose answers are lost as the test says.
 #[derive(Debug, Default)]
 struct Lossy {
@@ -383,7 +526,7 @@ impl Journal for Arc<Lossy> {
         self.journal.lead(shard, node, ttl)
     }
 
-    fn renew(&self, lead: &Lead) -> Result<()> {
+    fn renew(&self, lead: &Lead) -> Result<Head> {
         self.reach()?;
         self.journal.renew(lead)
     }

@@ -60,6 +60,10 @@ impl Lease {
         Duration::from_millis(self.until_ms.saturating_sub(now_ms()))
     }
 
+    fn status(&self, head: Head) -> ShardStatus {
+        ShardStatus::new(head, self.epoch, self.node.clone(), self.left())
+    }
+
     fn of(lead: &Lead) -> Self {
         let ttl = u64::try_from(lead.ttl.as_millis()).unwrap_or(u64::MAX);
         let until_ms = now_ms().saturating_add(ttl);
@@ -181,7 +185,7 @@ impl Journal for FileJournal {
         let locked = self.lock(shard)?;
         let (lease, known) = (locked.lease()?, locked.known()?);
         if let Some(leader) = lease.node.as_deref().filter(|leader| *leader != node)
-            && !lease.left().is_zero()
+            && !lease.status(known.head).may_be_taken(ttl)
         {
             return Err(led_by(leader));
         }
@@ -190,10 +194,11 @@ impl Journal for FileJournal {
         Ok(lead)
     }
 
-    fn renew(&self, lead: &Lead) -> Result<()> {
+    fn renew(&self, lead: &Lead) -> Result<Head> {
         let locked = self.lock(lead.shard)?;
         locked.held(lead)?;
-        locked.set_lease(&Lease::of(lead))
+        locked.set_lease(&Lease::of(lead))?;
+        Ok(locked.known()?.head)
     }
 
     fn release(&self, lead: &Lead) -> Result<()> {
@@ -235,9 +240,7 @@ impl Journal for FileJournal {
 
     fn status(&self, shard: ShardId) -> Result<ShardStatus> {
         let locked = self.lock(shard)?;
-        let lease = locked.lease()?;
-        let left = lease.left();
-        Ok(ShardStatus::new(locked.known()?.head, lease.epoch, lease.node, left))
+        Ok(locked.lease()?.status(locked.known()?.head))
     }
 }
 

@@ -65,7 +65,7 @@ impl Journal for MemoryJournal {
         let mut shards = self.lock();
         let of = shards.entry(shard).or_default();
         if let Some(leader) = of.leader.as_deref().filter(|leader| *leader != node)
-            && !of.lease().is_zero()
+            && !of.status().may_be_taken(ttl)
         {
             return Err(led_by(leader));
         }
@@ -75,8 +75,11 @@ impl Journal for MemoryJournal {
         Ok(Lead::new((shard, of.epoch), node, ttl, of.head()))
     }
 
-    fn renew(&self, lead: &Lead) -> Result<()> {
-        self.lock().entry(lead.shard).or_default().keep(lead)
+    fn renew(&self, lead: &Lead) -> Result<Head> {
+        let mut shards = self.lock();
+        let of = shards.entry(lead.shard).or_default();
+        of.keep(lead)?;
+        Ok(of.head())
     }
 
     fn release(&self, lead: &Lead) -> Result<()> {

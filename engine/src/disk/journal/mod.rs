@@ -82,10 +82,17 @@ impl ShardStatus {
         Self { head, epoch, leader, lease }
     }
 
-    /// Returns `true` if a node may take the lead now.
+    /// Returns `true` if nobody leads now.
     #[must_use]
     pub fn is_free(&self) -> bool {
         self.leader.is_none() || self.lease.is_zero()
+    }
+
+    /// Returns `true` if a node may take the lead now, for such a time. One that lasts for more than twice that was not
+    /// taken so: the clock was set back, and nobody would lead until it is where it was.
+    #[must_use]
+    pub fn may_be_taken(&self, ttl: Duration) -> bool {
+        self.is_free() || self.lease > ttl.saturating_mul(2)
     }
 }
 
@@ -108,17 +115,18 @@ impl ShardStatus {
 /// # Ok::<(), grainstore::Error>(())
 /// ```
 pub trait Journal: fmt::Debug + Send + Sync {
-    /// Takes the lead of a shard: the epoch becomes one higher, so that nothing more comes from who had it.
+    /// Takes the lead of a shard if it [may be taken](ShardStatus::may_be_taken): the epoch becomes one higher, so that
+    /// nothing more comes from who had it.
     ///
     /// # Errors
     /// `ERR_BUSY` while another node has it; `ERR_IO`.
     fn lead(&self, shard: ShardId, node: &str, ttl: Duration) -> Result<Lead>;
 
-    /// Keeps a lead for another `ttl`.
+    /// Keeps a lead for another `ttl`, and returns the last record as it is then.
     ///
     /// # Errors
     /// `ERR_FENCED` if another node took it; `ERR_IO`.
-    fn renew(&self, lead: &Lead) -> Result<()>;
+    fn renew(&self, lead: &Lead) -> Result<Head>;
 
     /// Gives a lead back, so that nobody has to wait for its end. One that another node took by now stays with it.
     ///
@@ -183,8 +191,8 @@ pub fn incompatible(message: impl Into<String>) -> Error {
 
 /// `ERR_SCHEMA` of what a journal was given, for implementors of [`Journal`].
 #[must_use]
-pub fn invalid(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Schema), message)
+pub fn invalid(message: impl Into<String>, hint: &'static str) -> Error {
+    Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Schema), message).with_hint(hint)
 }
 
 /// `ERR_INTEGRITY` of a journal, for implementors of [`Journal`].

@@ -52,6 +52,8 @@ pub(crate) struct ScrubState {
     unshredded: Option<Error>,
     /// Callers waiting for the end of the scrub.
     waiting: Vec<PendingReply<()>>,
+    /// True while files are replaced for what was erased already.
+    shreds: bool,
     /// Sequences of grains that became stubs since the store was opened and may still be in memory.
     stubbed: Vec<Sequence>,
 }
@@ -89,6 +91,11 @@ impl ScrubState {
     /// Notes grains that the leader of this copy made stubs.
     pub(crate) fn note_stubbed(&mut self, places: impl IntoIterator<Item = Sequence>) {
         self.stubbed.extend(places);
+    }
+
+    /// Sets whether files that are replaced are overwritten, whatever erasures are pending.
+    pub(crate) fn shreds_always(&mut self, shreds: bool) {
+        self.shreds = shreds;
     }
 
     fn make_due(&mut self) {
@@ -356,7 +363,7 @@ impl Writer {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn must_shred(&mut self, view: &View) -> Result<bool> {
-        let shreds = view.is_unscrubbed()? && !self.db.is_in_memory();
+        let shreds = (self.scrub.shreds || view.is_unscrubbed()?) && !self.db.is_in_memory();
         if shreds {
             self.db.close_unread();
             self.fold_worker.release()?;

@@ -189,7 +189,8 @@ pub mod limits {
 pub mod journal {
     pub use crate::disk::journal::{
         FileJournal, Head, Journal, Lead, MAX_RECORD_BYTES, MemoryJournal, Record, ShardId,
-        ShardStatus, damaged, fenced, incompatible, invalid, led_by, not_leader, unreachable,
+        ShardStatus, damaged, fenced, incompatible, invalid, led_by, not_leader, refused,
+        unreachable,
     };
     pub use crate::disk::journaling::CommitPosition;
 }

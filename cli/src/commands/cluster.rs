@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use grainstore::journal::{Journal, ShardId};
-use grainstore::{OpenOptions, Store};
+use grainstore::{Clock as _, Error as GrainstoreError, OpenOptions, Store, SystemClock};
 use grainstore_cluster::{
     Attendant, Node, NodeOptions, NodeRole, PostgresJournal, PostgresOptions, Replication,
 };
@@ -51,7 +51,7 @@ enum What {
         #[arg(long, value_name = "NAME")]
         name: String,
         /// The shard
-        #[arg(long, value_name = "N", default_value_t = 1)]
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
         shard: u64,
         /// It follows only, and never leads
         #[arg(long)]
@@ -138,21 +138,30 @@ impl Cluster {
             }
             What::Node { database, name, shard, follow, lease_ms, patience_ms } => {
                 let journal = database.journal()?;
-                warn_if_asynchronous(&journal, context)?;
+                match warn_if_asynchronous(&journal, context) {
+                    // It waits for a database that is not up yet.
+                    Err(error) if error.refusal().is_some_and(|said| said.code == "ERR_IO") => {
+                        context.output.note(&format!("note: {error}; the node tries again"));
+                    }
+                    told => drop(told?),
+                }
                 let mut options = NodeOptions::new(name, &context.globals.store);
                 options.open = context.own_options()?;
                 options.shard = ShardId(shard);
                 options.leads = !follow;
                 options.lease = Duration::from_millis(lease_ms);
                 options.patience = Duration::from_millis(patience_ms);
-                let teller = Teller {
+                let teller = Arc::new(Teller {
+                    node: options.name.clone(),
                     open: options.open.clone(),
                     is_json: context.output.is_json(),
                     socket: Mutex::default(),
                     last: Mutex::default(),
-                };
-                options.attendant = Some(Arc::new(teller));
-                run_node(options, Arc::new(journal))
+                });
+                options.attendant = Some(Arc::<Teller>::clone(&teller));
+                run_node(options, Arc::new(journal))?;
+                teller.print(json!({ "role": "stopped" }), "stopped");
+                Ok(())
             }
         }
     }
@@ -203,7 +212,11 @@ fn warn_if_asynchronous(
 
 fn status(journal: &PostgresJournal, context: &mut Context<'_>) -> Result<()> {
     let output = &mut context.output;
-    for shard in journal.shards()? {
+    let shards = journal.shards()?;
+    if shards.is_empty() {
+        output.note("note: no node has led a shard yet");
+    }
+    for shard in shards {
         let status = journal.status(shard)?;
         let lease = u64::try_from(status.lease.as_millis()).unwrap_or(u64::MAX);
         let told = json!({
@@ -229,47 +242,66 @@ fn status(journal: &PostgresJournal, context: &mut Context<'_>) -> Result<()> {
 /// Tells of the roles of a node, and serves its copy to other processes.
 #[derive(Debug)]
 struct Teller {
+    node: String,
     open: OpenOptions,
     is_json: bool,
     socket: Mutex<Option<StoreSocket>>,
-    /// The last line, which is not printed again.
+    /// The last role that was told, which is not told again.
     last: Mutex<String>,
 }
 
 impl Teller {
-    fn tell(&self, role: &NodeRole, position: Option<String>) {
-        let (epoch, error) = match role {
-            NodeRole::Leader { epoch } => (Some(*epoch), None),
-            NodeRole::Waiting(error) | NodeRole::Stopped(error) => (None, Some(error)),
-            _ => (None, None),
+    fn tell(&self, role: &NodeRole, position: Option<&str>) {
+        let (epoch, leader, error) = match role {
+            NodeRole::Leader { epoch } => (Some(*epoch), Some(self.node.clone()), None),
+            NodeRole::Follower { leader } => (None, leader.clone(), None),
+            NodeRole::Waiting(error) | NodeRole::Stopped(error) => (None, None, Some(error)),
+            _ => (None, None, None),
         };
         let name = role.name();
-        let told = json!({
-            "role": name,
-            "epoch": epoch,
-            "position": position,
-            "code": error.map_or(Value::Null, |error| error.code().into()),
-            "error": error.map(ToString::to_string),
-        });
-        let mut line = name.to_owned();
+        let mut line = match role {
+            NodeRole::Follower { leader: Some(leader) } => format!("{name} of {leader}"),
+            NodeRole::Follower { leader: None } => format!("{name}; nobody leads"),
+            _ => name.to_owned(),
+        };
         if let Some(epoch) = epoch {
             line = format!("{line}, epoch {epoch}");
         }
+        let last = line.clone();
         if let Some(position) = position {
             line = format!("{line}, at {position}");
         }
         if let Some(error) = error {
             line = format!("{line}: {error} ({})", error.code());
         }
+        let told = error.map_or_else(|| last, |_| line.clone());
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if std::mem::replace(&mut *last, line.clone()) == line {
+        if std::mem::replace(&mut *last, told.clone()) == told {
             return;
         }
         drop(last);
+        let told = json!({
+            "role": name,
+            "epoch": epoch,
+            "leader": leader,
+            "position": position,
+            "code": error.map_or(Value::Null, |error| error.code().into()),
+            "error": error.map(ToString::to_string),
+        });
+        self.print(told, &line);
+    }
+
+    /// Prints a line, or an object with these members, with the time and the name of the node.
+    fn print(&self, mut told: Value, line: &str) {
+        let now = SystemClock.now();
+        if let Value::Object(told) = &mut told {
+            told.insert("time_ms".to_owned(), now.get().into());
+            told.insert("node".to_owned(), self.node.clone().into());
+        }
         let (mut out, mut notes) = (io::stdout().lock(), io::sink());
         let mut output = Output::new(&mut out, &mut notes, self.is_json);
         // Whoever closed stdout is told nothing; the node runs all the same.
-        let _ = output.answer(&told, |output| output.line(&line));
+        let _ = output.answer(&told, |output| output.line(&format!("{now} {}: {line}", self.node)));
         let _ = output.flush();
     }
 
@@ -282,11 +314,15 @@ impl Teller {
     }
 }
 
+fn place_of(store: &Store) -> Option<String> {
+    store.position().ok().flatten().map(|at| at.to_string())
+}
+
 impl Attendant for Teller {
     fn opened(&self, store: &Store, role: &NodeRole) {
         // Where there can be no socket, other processes read with --read-only once the node has stopped.
         self.set_socket(StoreSocket::open(store, &self.open).ok());
-        self.tell(role, store.position().ok().flatten().map(|at| at.to_string()));
+        self.tell(role, place_of(store).as_deref());
     }
 
     fn closing(&self, role: &NodeRole) {
@@ -294,5 +330,21 @@ impl Attendant for Teller {
         if !matches!(role, NodeRole::Changing) {
             self.tell(role, None);
         }
+    }
+
+    fn leader_changed(&self, store: &Store, role: &NodeRole) {
+        self.tell(role, place_of(store).as_deref());
+    }
+
+    fn journal_reached(&self, failed: Option<&GrainstoreError>) {
+        let line = failed.map_or_else(
+            || "the journal is reached again".to_owned(),
+            |error| {
+                format!("the journal is not reached, and reads go on: {error} ({})", error.code())
+            },
+        );
+        let code = failed.map_or(Value::Null, |error| error.code().into());
+        let told = json!({ "journal_reached": failed.is_none(), "code": code, "error": failed.map(ToString::to_string) });
+        self.print(told, &line);
     }
 }

@@ -9,7 +9,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use grainstore::journal::{CommitPosition, Journal, Lead, ShardId, ShardStatus, not_leader};
+use grainstore::journal::{
+    CommitPosition, Journal, Lead, ShardId, ShardStatus, invalid, not_leader,
+};
 use grainstore::{Error, ErrorKind, OpenOptions, Result, Store};
 
 /// The role of a node.
@@ -22,7 +24,10 @@ pub enum NodeRole {
         epoch: u64,
     },
     /// It reads what the leader wrote.
-    Follower,
+    Follower {
+        /// The name of the leader; `None` while there is none.
+        leader: Option<String>,
+    },
     /// It changes its role, or has not begun.
     Changing,
     /// It cannot serve, and is tried again: the journal is not reached, for instance.
@@ -38,7 +43,7 @@ impl NodeRole {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Leader { .. } => "leader",
-            Self::Follower => "follower",
+            Self::Follower { .. } => "follower",
             Self::Changing => "changing",
             Self::Waiting(_) => "waiting",
             Self::Stopped(_) => "stopped",
@@ -53,6 +58,12 @@ pub trait Attendant: std::fmt::Debug + Send + Sync {
 
     /// The copy is closed next, or cannot be opened: nothing of it may be used any more.
     fn closing(&self, role: &NodeRole);
+
+    /// Another node leads what this one follows, or nobody does; the copy stays open.
+    fn leader_changed(&self, _store: &Store, _role: &NodeRole) {}
+
+    /// The journal is not reached since now, and why; or it is reached again. The copy stays open.
+    fn journal_reached(&self, _failed: Option<&Error>) {}
 }
 
 /// Options of a [`Node`].
@@ -112,6 +123,8 @@ struct Shared {
     /// Told of each change of the role.
     changed: Condvar,
     stops: AtomicBool,
+    /// True unless the journal was not reached when it was last looked at.
+    reached: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -136,11 +149,15 @@ impl Node {
     /// Starts a node. It returns at once; [`Node::store`] waits for it.
     ///
     /// # Errors
-    /// `ERR_IO` if there is no thread for it.
+    /// `ERR_SCHEMA` for an empty name; `ERR_IO` if there is no thread for it.
     pub fn start(options: NodeOptions, journal: Arc<dyn Journal>) -> Result<Self> {
+        if options.name.trim().is_empty() {
+            return Err(invalid("a node has no name", "give each node another name"));
+        }
         let state = Mutex::new(State { role: NodeRole::Changing, store: None });
-        let (changed, stops) = (Condvar::new(), AtomicBool::new(false));
-        let shared = Arc::new(Shared { options, journal, state, changed, stops });
+        let (changed, stops, reached) =
+            (Condvar::new(), AtomicBool::new(false), AtomicBool::new(true));
+        let shared = Arc::new(Shared { options, journal, state, changed, stops, reached });
         let running = Arc::clone(&shared);
         let runs = thread::Builder::new().name("grainstore-node".to_owned());
         let runs = runs.spawn(move || running.run())?;
@@ -198,7 +215,9 @@ impl Node {
             if left.is_zero() {
                 return Err(match &state.role {
                     NodeRole::Waiting(error) => error.clone(),
-                    NodeRole::Follower => not_leader(self.shared.options.shard),
+                    NodeRole::Follower { leader } => {
+                        not_leader(self.shared.options.shard, leader.as_deref())
+                    }
                     _ => Error::timeout("this node changes its role"),
                 });
             }
@@ -273,7 +292,7 @@ impl Shared {
     fn open(&self) -> Result<Option<Opened>> {
         let status = self.journal.status(self.options.shard)?;
         let lead = self.take_lead(&status)?;
-        self.open_as(lead)
+        self.open_as(lead, leader_of(&status))
     }
 
     /// Takes the lead if nobody has it, and this node may.
@@ -289,8 +308,8 @@ impl Shared {
         }
     }
 
-    /// Opens the copy, to lead with a lead or else to follow.
-    fn open_as(&self, lead: Option<Lead>) -> Result<Option<Opened>> {
+    /// Opens the copy, to lead with a lead or else to follow who leads.
+    fn open_as(&self, lead: Option<Lead>, leader: Option<String>) -> Result<Option<Opened>> {
         let NodeOptions { path, open, shard, patience, .. } = &self.options;
         let (journal, open) = (Arc::clone(&self.journal), open.clone().create(true));
         let options = match &lead {
@@ -308,7 +327,7 @@ impl Shared {
         };
         let role = match &lead {
             Some(lead) => NodeRole::Leader { epoch: lead.epoch },
-            None => NodeRole::Follower,
+            None => NodeRole::Follower { leader },
         };
         self.set(&role, Some(&store));
         let lead = lead.map(|lead| Held { lead, renewed: Instant::now() });
@@ -324,11 +343,17 @@ impl Shared {
     }
 
     fn lead(&self, store: Store, mut held: Held) -> Result<Option<Opened>> {
-        let mut is_lost = store.stopped().is_some();
-        if !is_lost && held.renewed.elapsed() >= self.options.lease / 4 {
-            // A journal that is not reached is told to who writes.
-            is_lost = store.renew_lead().is_err_and(|failed| failed.kind() != ErrorKind::Io);
+        let stopped = store.stopped().is_some();
+        let mut is_lost = false;
+        if stopped || held.renewed.elapsed() >= self.options.lease / 4 {
+            let renewed = store.renew_lead();
+            self.note_reached(renewed.as_ref().err());
             held.renewed = Instant::now();
+            is_lost = match renewed {
+                Ok(()) => stopped,
+                // It reads on while the journal is not reached, and who writes is told.
+                Err(failed) => failed.kind() != ErrorKind::Io,
+            };
         }
         let copy = Opened { store, lead: Some(held) };
         if is_lost {
@@ -340,10 +365,9 @@ impl Shared {
     }
 
     fn follow(&self, store: Store) -> Result<Option<Opened>> {
-        let status = store.follow().and_then(|_| self.journal.status(self.options.shard));
-        // It reads on while another leads, and while the journal is not reached.
-        let lead = match status.and_then(|status| self.take_lead(&status)) {
+        let lead = match self.look(&store) {
             Ok(lead) => lead,
+            // It reads on while the journal is not reached.
             Err(failed) if failed.kind() == ErrorKind::Io && store.stopped().is_none() => None,
             Err(failed) => {
                 self.set(&NodeRole::Changing, None);
@@ -356,7 +380,38 @@ impl Shared {
         }
         self.set(&NodeRole::Changing, None);
         self.close(Opened { store, lead: None });
-        self.open_as(lead)
+        self.open_as(lead, None)
+    }
+
+    /// Reads what is new in the journal, and takes the lead if nobody has it.
+    fn look(&self, store: &Store) -> Result<Option<Lead>> {
+        let followed = store.follow_status();
+        self.note_reached(followed.as_ref().err().filter(|failed| failed.kind() == ErrorKind::Io));
+        let Some((_, status)) = followed? else { return Ok(None) };
+        let lead = self.take_lead(&status)?;
+        let leader = leader_of(&status);
+        let mut state = self.lock();
+        if lead.is_none()
+            && matches!(&state.role, NodeRole::Follower { leader: known } if *known != leader)
+        {
+            state.role = NodeRole::Follower { leader };
+            let role = state.role.clone();
+            drop(state);
+            if let Some(attendant) = &self.options.attendant {
+                attendant.leader_changed(store, &role);
+            }
+        }
+        Ok(lead)
+    }
+
+    /// Tells when the journal is not reached any more, and when it is again.
+    fn note_reached(&self, failed: Option<&Error>) {
+        let is_reached = failed.is_none();
+        if self.reached.swap(is_reached, Ordering::SeqCst) != is_reached
+            && let Some(attendant) = &self.options.attendant
+        {
+            attendant.journal_reached(failed);
+        }
     }
 
     /// Closes a copy, and gives its lead back. What fails here is in the journal, or is met when it is opened.
@@ -366,6 +421,11 @@ impl Shared {
             let _ = self.journal.release(&lead);
         }
     }
+}
+
+/// Who leads, if somebody does.
+fn leader_of(status: &ShardStatus) -> Option<String> {
+    status.leader.clone().filter(|_| !status.is_free())
 }
 
 /// Returns `true` if trying again does not help.

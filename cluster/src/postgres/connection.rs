@@ -95,9 +95,17 @@ impl PostgresOptions {
     }
 }
 
+/// What errors name.
+struct Names {
+    /// The hosts and the database.
+    place: String,
+    schema: String,
+}
+
 /// Makes connections.
 pub(super) struct Connector {
     config: Config,
+    names: Arc<Names>,
     tls: Option<MakeRustlsConnect>,
 }
 
@@ -132,7 +140,8 @@ impl Connector {
         };
         config.ssl_mode(if encrypts { SslMode::Require } else { SslMode::Disable });
         let tls = encrypts.then(|| tls(options.roots.as_deref())).transpose()?;
-        Ok(Self { config, tls })
+        let names = Arc::new(Names { place: place(&config), schema: options.schema.clone() });
+        Ok(Self { config, names, tls })
     }
 
     pub(super) fn connect(&self) -> Result<Connection> {
@@ -155,10 +164,26 @@ impl Connector {
         };
         // The client's own limit ends once it is connected, and not when the server greets it.
         let client = runtime.block_on(async { timeout(CALL_TIME, connecting).await });
-        let client = client.map_err(|_| silent(CALL_TIME))?.map_err(|error| failed(&error))?;
+        let client = client.map_err(|_| silent(&self.names.place, CALL_TIME))?;
+        let client = client.map_err(|error| failed(&error, &self.names.place))?;
         let since = Instant::now();
-        Ok(Connection { runtime, client, tls: self.tls.clone(), warned, is_good: true, since })
+        let (tls, names) = (self.tls.clone(), Arc::clone(&self.names));
+        Ok(Connection { runtime, client, tls, names, warned, is_good: true, since })
     }
+}
+
+/// The hosts and the database, without the user and the password.
+fn place(config: &Config) -> String {
+    let hosts = config.get_hosts().iter().map(|host| match host {
+        Host::Tcp(name) => name.clone(),
+        #[cfg(unix)]
+        Host::Unix(path) => path.display().to_string(),
+    });
+    let (ports, hosts) = (config.get_ports(), hosts.collect::<Vec<_>>());
+    let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(5432);
+    let hosts = hosts.iter().enumerate().map(|(at, host)| format!("{host}:{}", port(at)));
+    let hosts = hosts.collect::<Vec<_>>().join(",");
+    config.get_dbname().map_or_else(|| hosts.clone(), |name| format!("{hosts}/{name}"))
 }
 
 /// Returns `true` if the database runs on this machine, by its names.
@@ -193,8 +218,8 @@ where
 }
 
 /// `ERR_IO` of a server that did not answer.
-fn silent(limit: Duration) -> grainstore::Error {
-    unreachable(format!("PostgreSQL did not answer within {} ms", limit.as_millis()))
+fn silent(place: &str, limit: Duration) -> grainstore::Error {
+    unreachable(format!("PostgreSQL at {place} did not answer within {} ms", limit.as_millis()))
 }
 
 fn tls(roots: Option<&[u8]>) -> Result<MakeRustlsConnect> {
@@ -228,6 +253,7 @@ pub(super) struct Connection {
     runtime: Runtime,
     client: Client,
     tls: Option<MakeRustlsConnect>,
+    names: Arc<Names>,
     /// True once the server warned: of a commit that did not wait for a standby.
     warned: Arc<AtomicBool>,
     is_good: bool,
@@ -256,7 +282,7 @@ impl Connection {
                 Err(_) => {
                     self.is_good = false;
                     self.cancel();
-                    return Err(silent(limit));
+                    return Err(silent(&self.names.place, limit));
                 }
             };
             match error.as_db_error().map(|said| said.code().code()) {
@@ -267,11 +293,11 @@ impl Connection {
                 // There is no such table or schema.
                 Some("42P01" | "3F000") => {
                     self.is_good = false;
-                    return Err(other_version(None));
+                    return Err(other_version(&self.names.schema, None));
                 }
                 _ => {
                     self.is_good = false;
-                    return Err(failed(&error));
+                    return Err(failed(&error, &self.names.place));
                 }
             }
         }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use grainstore::journal::{
     Head, Journal, Lead, MAX_RECORD_BYTES, Record, ShardId, ShardStatus, damaged, fenced, invalid,
-    led_by,
+    led_by, refused, unreachable,
 };
 use grainstore::{Error, Result};
 use tokio_postgres::Row;
@@ -112,7 +112,7 @@ impl PostgresJournal {
         let version: Option<i32> = row.map(|row| row.get(0));
         match version {
             Some(schema::VERSION) => Ok(()),
-            version => Err(schema::other_version(version)),
+            version => Err(schema::other_version(self.statements.schema(), version)),
         }
     }
 
@@ -146,10 +146,13 @@ impl PostgresJournal {
         if !self.unconfirmed().contains(&lead.shard) {
             return Ok(());
         }
-        let keep = self.statements.renew();
-        let (shard, epoch, ttl) = (number(lead.shard.0)?, number(lead.epoch)?, seconds(lead.ttl));
-        connection.change(keep, &[int(&shard), int(&epoch), real(&ttl)], 0)?;
+        // Whoever leads by now: a statement that changes no row waits for nobody.
+        let (touch, shard) = (self.statements.touch(), number(lead.shard.0)?);
+        let touched = connection.change(touch, &[int(&shard)], 0)?;
         connection.check_waited()?;
+        if touched != 1 {
+            return Err(damaged(format!("shard {shard} is not in the journal any more")));
+        }
         self.unconfirmed().remove(&lead.shard);
         Ok(())
     }
@@ -368,10 +371,21 @@ fn head_of(commit: i64, chain: &[u8]) -> Result<Head> {
 }
 
 /// `ERR_IO` of the database.
-fn failed(error: &tokio_postgres::Error) -> Error {
-    let said = match error.as_db_error() {
-        Some(said) => format!("{} ({})", said.message(), said.code().code()),
-        None => connection::causes(error),
+fn failed(error: &tokio_postgres::Error, place: &str) -> Error {
+    let Some(said) = error.as_db_error() else {
+        return unreachable(format!("PostgreSQL at {place}: {}", connection::causes(error)));
     };
-    grainstore::journal::unreachable(format!("PostgreSQL: {said}"))
+    let code = said.code().code();
+    let message = format!("PostgreSQL at {place}: {} ({code})", said.message());
+    match code {
+        "28000" | "28P01" => refused(message, "check the user, the password and pg_hba.conf"),
+        "3D000" => refused(message, "name another database in the URL, or make this one: createdb"),
+        "42501" => refused(
+            message,
+            "`init` needs CREATE on the database; nodes need USAGE of the schema, and SELECT, INSERT and UPDATE",
+        ),
+        "53300" => refused(message, "raise max_connections; a node keeps up to four"),
+        "53100" => refused(message, "free some of the disk of the database"),
+        _ => unreachable(message),
+    }
 }

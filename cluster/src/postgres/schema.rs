@@ -10,9 +10,10 @@ pub(super) const VERSION: i32 = 1;
 pub(super) const REPLICATION: &str = "SELECT current_setting('synchronous_standby_names'), \
                                       current_setting('synchronous_commit')";
 
-/// Has a commit wait for the disk, where the database or the role says that it does not.
-pub(super) const DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
-                                  WHERE current_setting('synchronous_commit') IN ('off', 'local')";
+/// Has a commit wait for the disk and tell if it did not wait for its standby, whatever the database or the role says.
+pub(super) const DURABLE: &str = "SELECT set_config('client_min_messages', 'warning', false), \
+    CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') \
+    THEN set_config('synchronous_commit', 'on', false) END";
 
 /// The statements, with the name of the schema in them.
 #[derive(Debug)]
@@ -22,6 +23,7 @@ pub(super) struct Statements {
     create_shard: String,
     lead: String,
     renew: String,
+    touch: String,
     release: String,
     append: String,
     advance: String,
@@ -69,6 +71,7 @@ impl Statements {
                 RETURNING epoch, commit_no, chain"),
             renew: of("UPDATE {s}.shard SET until = now() + $3 * interval '1 second' \
                 WHERE shard = $1 AND epoch = $2 RETURNING commit_no, chain"),
+            touch: of("UPDATE {s}.shard SET until = until WHERE shard = $1"),
             release: of("UPDATE {s}.shard SET holder = NULL, until = NULL \
                 WHERE shard = $1 AND epoch = $2"),
             append: of(&format!(
@@ -128,6 +131,11 @@ impl Statements {
         &self.renew
     }
 
+    /// Changes nothing, and is a commit that waits as any other does.
+    pub(super) fn touch(&self) -> &str {
+        &self.touch
+    }
+
     pub(super) fn release(&self) -> &str {
         &self.release
     }
@@ -161,13 +169,18 @@ impl Statements {
     }
 }
 
-/// `ERR_STORE_VERSION` of tables.
-pub(super) fn other_version(version: Option<i32>) -> Error {
-    let message = match version {
-        Some(version) => {
-            format!("the tables have version {version}, and this program uses {VERSION}")
-        }
-        None => "the tables of the journal are not complete".to_owned(),
-    };
-    incompatible(message)
+/// `ERR_STORE_VERSION` of the tables of a schema.
+pub(super) fn other_version(schema: &str, version: Option<i32>) -> Error {
+    match version {
+        Some(version) => incompatible(
+            format!(
+                "the tables of schema {schema} have version {version}, and this program uses {VERSION}"
+            ),
+            "run the version that made them",
+        ),
+        None => incompatible(
+            format!("schema {schema} has no tables of a journal"),
+            "make them with `grain cluster init`, or name another schema or database",
+        ),
+    }
 }

@@ -32,11 +32,13 @@ fn lead_changes(directory: &Path, journal: &Arc<dyn Journal>) {
     let first = put(&store, 1).unwrap();
     let position = store.position().unwrap().unwrap();
     two.wait_for(position, SOON).unwrap();
-    assert!(matches!(two.role(), NodeRole::Follower));
+    assert!(matches!(two.role(), NodeRole::Follower { leader: Some(name) } if name == "one"));
     let follower = two.store(SOON).unwrap();
     let read = |store: &Store, address| store.session(SessionOptions::default()).get(address);
     assert!(read(&follower, &first).is_ok());
-    assert_eq!(put(&follower, 2).unwrap_err().kind(), ErrorKind::NotLeader);
+    let refused = put(&follower, 2).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::NotLeader);
+    assert!(refused.to_string().contains("one leads"), "{refused}");
     let failed = two.leading_store(Duration::from_millis(50)).unwrap_err();
     assert_eq!(failed.kind(), ErrorKind::NotLeader);
     one.stop();

@@ -140,7 +140,8 @@ impl JournalWriter {
 pub(crate) fn catch_up(db: &Database, journal: &dyn Journal, shard: ShardId) -> Result<Position> {
     let mut position = position_in(db, shard)?;
     loop {
-        let batch = next_batch(journal, &position)?;
+        let end = journal.status(shard)?.head;
+        let batch = next_batch(journal, &position, &end)?;
         if batch.is_empty() {
             return Ok(position);
         }
@@ -166,17 +167,21 @@ pub(crate) fn position_in(db: &Database, shard: ShardId) -> Result<Position> {
     }
 }
 
-/// Returns the next records of the journal, after the place was compared with it; none at the end.
+/// Returns the next records up to an end that the journal has now, after the place was compared with it; none at the
+/// end.
 ///
 /// # Errors
 /// As [`catch_up`].
-pub(crate) fn next_batch(journal: &dyn Journal, position: &Position) -> Result<Vec<Record>> {
+pub(crate) fn next_batch(
+    journal: &dyn Journal,
+    position: &Position,
+    end: &Head,
+) -> Result<Vec<Record>> {
     let Head { commit, .. } = position.head;
-    let end = journal.status(position.shard)?.head;
-    if end == position.head {
+    if *end == position.head {
         return Ok(Vec::new());
     }
-    check_end(&position.head, &end)?;
+    check_end(&position.head, end)?;
     let mut batch = journal.read(position.shard, commit, MAX_BATCH_BYTES)?;
     // What was appended since is not compared with the end.
     batch.retain(|record| record.commit() <= end.commit);
@@ -189,7 +194,7 @@ pub(crate) fn next_batch(journal: &dyn Journal, position: &Position) -> Result<V
     }
     // The last is vouched for by the end, or by the record after it.
     if last.0.commit == end.commit {
-        if last.0 != end {
+        if last.0 != *end {
             let message = format!("record {} of the journal was altered", end.commit);
             return Err(diverged(message));
         }

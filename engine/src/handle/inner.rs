@@ -287,7 +287,7 @@ impl StoreInner {
         }
         match self.follows() {
             None => Ok(()),
-            Some(journaling) => Err(not_leader(journaling.shard())),
+            Some(journaling) => Err(not_leader(journaling.shard(), journaling.leader().as_deref())),
         }
     }
 

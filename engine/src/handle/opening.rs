@@ -210,6 +210,7 @@ impl Store {
                 notes,
                 requests,
                 clock,
+                is_audited: options.journaling.is_none(),
             };
             ReadLog::open(place, options.audit_reads && !options.writes_nothing())
         };

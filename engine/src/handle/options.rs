@@ -2,7 +2,7 @@
 
 use crate::search::embed::SharedEmbedder;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use grainstore_cal::WriteLimits;
@@ -12,7 +12,7 @@ use grainstore_index::text::Language;
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::memory::{DEFAULT_MEMORY_BYTES, MIN_MEMORY_BYTES, MemoryBudget};
-use crate::disk::journal::{Journal, Lead, ShardId};
+use crate::disk::journal::{Journal, Lead, ShardId, ShardStatus};
 use crate::disk::keyring::KeyProvider;
 use crate::disk::truth_transaction::CommitObserver;
 use crate::handle::firewall::Firewall;
@@ -74,6 +74,8 @@ pub struct OpenOptions {
 pub(crate) struct Journaling {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) role: JournalRole,
+    /// Who led when the journal was last looked at.
+    leader: Arc<Mutex<Option<String>>>,
 }
 
 /// The part of a copy of a store that has a journal.
@@ -86,6 +88,21 @@ pub(crate) enum JournalRole {
 }
 
 impl Journaling {
+    fn new(journal: Arc<dyn Journal>, role: JournalRole) -> Option<Self> {
+        Some(Self { journal, role, leader: Arc::default() })
+    }
+
+    /// Notes who leads.
+    pub(crate) fn note_leader(&self, status: &ShardStatus) {
+        let leader = status.leader.clone().filter(|_| !status.is_free());
+        *self.leader.lock().unwrap_or_else(PoisonError::into_inner) = leader;
+    }
+
+    /// Who led when the journal was last looked at.
+    pub(crate) fn leader(&self) -> Option<String> {
+        self.leader.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub(crate) fn shard(&self) -> ShardId {
         match &self.role {
             JournalRole::Leader(lead, _) => lead.shard,
@@ -191,7 +208,7 @@ impl OpenOptions {
     /// ```
     #[must_use]
     pub fn leading(mut self, journal: Arc<dyn Journal>, lead: Lead, patience: Duration) -> Self {
-        self.journaling = Some(Journaling { journal, role: JournalRole::Leader(lead, patience) });
+        self.journaling = Journaling::new(journal, JournalRole::Leader(lead, patience));
         self
     }
 
@@ -201,7 +218,7 @@ impl OpenOptions {
     /// are refused.
     #[must_use]
     pub fn following(mut self, journal: Arc<dyn Journal>, shard: ShardId) -> Self {
-        self.journaling = Some(Journaling { journal, role: JournalRole::Follower(shard) });
+        self.journaling = Journaling::new(journal, JournalRole::Follower(shard));
         self
     }
 

@@ -41,14 +41,28 @@ impl Store {
     /// `ERR_DIVERGED` if this copy has what the journal has not, and serves no more: close it. `ERR_IO` if the
     /// journal is not reached, `ERR_INTEGRITY`, `ERR_STORE_VERSION`.
     pub fn follow(&self) -> Result<Option<CommitPosition>> {
-        let Some(journaling) = self.inner().follows() else { return self.position() };
+        match self.follow_status()? {
+            Some((at, _)) => Ok(Some(at)),
+            None => self.position(),
+        }
+    }
+
+    /// As [`Store::follow`], with where the journal stood then and who leads; `None` for a copy that does not follow.
+    ///
+    /// # Errors
+    /// As [`Store::follow`].
+    pub fn follow_status(&self) -> Result<Option<(CommitPosition, ShardStatus)>> {
+        let Some(journaling) = self.inner().follows() else { return Ok(None) };
         // One at a time: another that waited finds less to do.
         let mut unsynced = self.inner().following.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let from = self.place(journaling)?;
-            let batch = next_batch(&*journaling.journal, &from)?;
+            let status = journaling.journal.status(from.shard)?;
+            journaling.note_leader(&status);
+            let batch = next_batch(&*journaling.journal, &from, &status.head)?;
             if batch.is_empty() {
-                return Ok(Some(CommitPosition::new(from.shard, from.head.commit)));
+                let at = CommitPosition::new(from.shard, from.head.commit);
+                return Ok(Some((at, status)));
             }
             let (switch, syncs) = (self.inner().switch.clone(), unsynced.add(batch.len()));
             let applying = if syncs { Applying::Synced } else { Applying::Unsynced };
@@ -183,16 +197,19 @@ pub(super) fn follow_journal(db: &Database, options: &OpenOptions) -> Result<Ope
             Some(_) if options.read_only => Ok(options.clone()),
             Some(position) => {
                 let message = format!(
-                    "this is a copy of shard {}, and is written by its journal",
+                    "this is a copy of shard {}, and its node does not run",
                     position.shard
                 );
                 Err(Error::new(ErrorKind::NotLeader, message)
-                    .with_hint("run its node, or open it read-only"))
+                    .with_hint("run its node, or read what it had with --read-only"))
             }
         };
     };
     check_options(options)?;
     let at = catch_up(db, &*journaling.journal, journaling.shard())?;
+    if options.follows() {
+        journaling.note_leader(&journaling.journal.status(at.shard)?);
+    }
     journaled(options, at.head)
 }
 
@@ -202,7 +219,7 @@ pub(super) fn follow_journal(db: &Database, options: &OpenOptions) -> Result<Ope
 /// `ERR_FENCED` if the journal has what came after the lead was taken.
 pub(super) fn journaled(options: &OpenOptions, head: Head) -> Result<OpenOptions> {
     let mut options = options.clone();
-    if let Some(Journaling { journal, role: JournalRole::Leader(lead, patience) }) =
+    if let Some(Journaling { journal, role: JournalRole::Leader(lead, patience), .. }) =
         &options.journaling
     {
         if head.commit > lead.head.commit {

@@ -269,6 +269,32 @@ fn a_copy_that_was_away_or_is_new_keeps_nothing_of_what_was_erased() {
     nodes.assert_same(&["one", "two", "three", "four"]);
 }
 
+#[test]
+fn every_copy_has_reads_of_its_own_and_nothing_is_wrong_with_them() {
+    let nodes = Nodes::with(MemoryJournal::default());
+    let mut grains = Vec::new();
+    let read = |store: &Store, grains: &[ContentAddress]| {
+        let session = store.session(SessionOptions::default());
+        for address in grains {
+            session.get(address).unwrap();
+            session.ask("RECALL beliefs").unwrap();
+        }
+        store.flush().unwrap();
+    };
+    for (number, node) in (0..).zip(["one", "two", "one", "two"]) {
+        let reading = OpenOptions::new().audit_reads(true);
+        let leader = nodes.try_lead(node, reading).unwrap();
+        grains.push(put(&leader, "ann", number).unwrap());
+        read(&leader, &grains);
+        let report = leader.verify(true).unwrap();
+        let reads = report.checked.unwrap().reads;
+        assert_eq!((report.problems.len(), reads > 0), (0, true), "{:?}", report.problems);
+        nodes.hand_over(&leader);
+    }
+    nodes.follow("one").close().unwrap();
+    nodes.assert_same(&["one", "two"]);
+}
+
 /// The files of a directory that have these bytes.
 fn files_with(path: &Path, bytes: &[u8]) -> Vec<PathBuf> {
     let mut found = Vec::new();

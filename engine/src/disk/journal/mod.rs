@@ -168,10 +168,19 @@ pub fn led_by(node: &str) -> Error {
         .with_hint("write there; another node takes over when it is gone")
 }
 
-/// `ERR_NOT_LEADER` of a node that follows the [`Journal`] of a shard.
+/// `ERR_NOT_LEADER` of a node that follows the [`Journal`] of a shard, which `leader` leads as far as it knows.
 #[must_use]
-pub fn not_leader(shard: ShardId) -> Error {
-    Error::new(ErrorKind::NotLeader, format!("this node follows shard {shard}, and this writes"))
+pub fn not_leader(shard: ShardId, leader: Option<&str>) -> Error {
+    let leads =
+        leader.map_or_else(|| "nobody leads".to_owned(), |leader| format!("{leader} leads"));
+    let message = format!("this node follows shard {shard}, and this writes; {leads}");
+    Error::new(ErrorKind::NotLeader, message)
+}
+
+/// `ERR_IO` of a journal that refuses this program, for implementors of [`Journal`].
+#[must_use]
+pub fn refused(message: impl Into<String>, hint: &'static str) -> Error {
+    Error::new(ErrorKind::Io, message).with_hint(hint)
 }
 
 /// `ERR_IO` of a journal, for implementors of [`Journal`].
@@ -184,9 +193,8 @@ pub fn unreachable(message: impl Into<String>) -> Error {
 
 /// `ERR_STORE_VERSION` of a journal, for implementors of [`Journal`].
 #[must_use]
-pub fn incompatible(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::StoreVersion, message)
-        .with_hint("make the tables with this version, or run the version that made them")
+pub fn incompatible(message: impl Into<String>, hint: &'static str) -> Error {
+    Error::new(ErrorKind::StoreVersion, message).with_hint(hint)
 }
 
 /// `ERR_SCHEMA` of what a journal was given, for implementors of [`Journal`].

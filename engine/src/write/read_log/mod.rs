@@ -52,6 +52,7 @@ pub(crate) struct ReadLog {
     notes: Arc<ReadNotes>,
     requests: WriterRequests,
     clock: Arc<dyn Clock>,
+    is_audited: bool,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Number of readers of files that must not be deleted meanwhile.
     retentions: AtomicUsize,
@@ -98,6 +99,9 @@ pub(crate) struct ReadLogContext<'p> {
     pub(crate) notes: &'p Arc<ReadNotes>,
     pub(crate) requests: &'p WriterRequests,
     pub(crate) clock: &'p Arc<dyn Clock>,
+    /// True if the audit log is told of its states. That of a store with a journal is the same in all copies, and each
+    /// has reads of its own.
+    pub(crate) is_audited: bool,
 }
 
 impl ReadLog {
@@ -106,7 +110,16 @@ impl ReadLog {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn open(place: ReadLogContext<'_>, records: bool) -> Result<Arc<Self>> {
-        let ReadLogContext { store, store_id, chain, active_rules, notes, requests, clock } = place;
+        let ReadLogContext {
+            store,
+            store_id,
+            chain,
+            active_rules,
+            notes,
+            requests,
+            clock,
+            is_audited,
+        } = place;
         let anchor = PinnedDirectory::open(store)?;
         let dir = directory::reads(anchor.path());
         let files = ReadLogFiles::new(dir, store_id, chain, SizeLimits::default()).anchored(anchor);
@@ -119,6 +132,7 @@ impl ReadLog {
             notes: Arc::clone(notes),
             requests: Arc::clone(requests),
             clock: Arc::clone(clock),
+            is_audited,
             thread: Mutex::new(None),
             retentions: AtomicUsize::new(0),
         }))
@@ -269,6 +283,9 @@ impl ReadLog {
 
     /// Queues an audit entry with the state of the log.
     fn record_state(&self, note: ReadLogSummary) {
+        if !self.is_audited {
+            return;
+        }
         let record = AuditRecord::new(AuditOperation::ReadLog(note), Vec::new());
         if self.notes.push(record, self.clock.now()) == BufferAction::None {
             return;
@@ -318,7 +335,7 @@ impl ReadLog {
         }
         catch_storage_panic(|| {
             self.settle()?;
-            self.files().farewell()
+            Ok(self.files().farewell()?.filter(|_| self.is_audited))
         })
     }
 

@@ -23,13 +23,14 @@ mod templates;
 mod vectors;
 
 use grainstore_index::Sequence;
-use redb::ReadOnlyTable;
+use redb::{Durability, ReadOnlyTable};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::base::error::{Result, catch_storage_panic};
 use crate::base::pending::Pending;
 use crate::disk::layout::{self, RowKey, Stub};
+use crate::disk::position::Position;
 use crate::disk::row_sums::SummedTable;
 use crate::handle::store::Store;
 use crate::operate::maintain::page_usage::FoldedSnapshot;
@@ -121,6 +122,12 @@ impl Writer {
         let whole = self.folded_snapshot()?;
         let copy = match (self.db.database_file(), directory) {
             (Ok(home), Some(check_directory)) => {
+                if Position::read_in(self.view.transaction())?.is_some() {
+                    // Commits that the journal has need not be in the file yet.
+                    let mut synced = self.db.begin_write()?;
+                    synced.set_durability(Durability::Immediate)?;
+                    synced.commit()?;
+                }
                 let scratch = ScratchFile::within(Some(&check_directory));
                 if let Some(file) = scratch.file() {
                     fs::copy(&home.file, file)?;

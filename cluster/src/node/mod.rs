@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -13,6 +14,9 @@ use grainstore::journal::{
     CommitPosition, Journal, Lead, ShardId, ShardStatus, invalid, not_leader,
 };
 use grainstore::{Error, ErrorKind, OpenOptions, Result, Store};
+
+/// Looks at a journal in which nothing came, after which it is looked at less often.
+const QUIET_LOOKS: u32 = 100;
 
 /// The role of a node.
 #[derive(Debug, Clone)]
@@ -82,7 +86,8 @@ pub struct NodeOptions {
     pub leads: bool,
     /// Time after which others may take the lead of a node that is gone. 5 seconds by default.
     pub lease: Duration,
-    /// Time between two looks at the journal of a follower. 10 milliseconds by default.
+    /// Time between two looks at the journal of a follower. 10 milliseconds by default; four times that while nothing
+    /// comes.
     pub poll: Duration,
     /// Time for which a write waits for a journal that is not reached, before it is in doubt. 10 seconds by default.
     pub patience: Duration,
@@ -139,6 +144,23 @@ struct Opened {
     lead: Option<Held>,
 }
 
+/// How long nothing came that a copy follows.
+#[derive(Default)]
+struct Quiet {
+    at: Option<CommitPosition>,
+    looks: u32,
+}
+
+impl Quiet {
+    /// Time to the next look at the journal: longer where nothing came for a second or so.
+    fn pause(&mut self, opened: Option<&Opened>, poll: Duration) -> Duration {
+        let at = opened.and_then(|copy| copy.store.position().ok().flatten());
+        self.looks = if at == self.at { self.looks.saturating_add(1) } else { 0 };
+        self.at = at;
+        if self.looks > QUIET_LOOKS { poll.saturating_mul(4) } else { poll }
+    }
+}
+
 /// A lead, and when it was last known to last.
 struct Held {
     lead: Lead,
@@ -167,7 +189,13 @@ impl Node {
     /// The role it has now.
     #[must_use]
     pub fn role(&self) -> NodeRole {
-        self.shared.lock().role.clone()
+        let role = self.shared.lock().role.clone();
+        match &self.runs {
+            Some(runs) if runs.is_finished() && !matches!(role, NodeRole::Stopped(_)) => {
+                NodeRole::Stopped(Error::from(std::io::Error::other("the node's thread has ended")))
+            }
+            _ => role,
+        }
     }
 
     /// The open copy, as leader or follower, waited for while the role changes. A handle ends with the role: ask
@@ -264,13 +292,17 @@ impl Shared {
     fn run(&self) {
         let mut opened: Option<Opened> = None;
         let mut wait = self.options.poll;
+        let mut quiet = Quiet::default();
         while !self.stops() {
             let step = match opened.take() {
                 None => self.open(),
                 Some(copy) => self.step(copy),
             };
             match step {
-                Ok(next) => (opened, wait) = (next, self.options.poll),
+                Ok(next) => {
+                    wait = quiet.pause(next.as_ref(), self.options.poll);
+                    opened = next;
+                }
                 Err(error) if is_final(&error) => {
                     self.set(&NodeRole::Stopped(error), None);
                     return;
@@ -316,7 +348,12 @@ impl Shared {
             Some(lead) => open.leading(journal, lead.clone(), *patience),
             None => open.following(journal, *shard),
         };
-        let store = match Store::open(path, &options) {
+        // Opening may last for longer than the lease: it may have much to read.
+        let opened = self.keeping(lead.as_ref(), || {
+            let store = Store::open(path, &options)?;
+            store.renew_lead().map(|()| store)
+        });
+        let store = match opened {
             Ok(store) => store,
             Err(failed) => {
                 if let Some(lead) = &lead {
@@ -332,6 +369,24 @@ impl Shared {
         self.set(&role, Some(&store));
         let lead = lead.map(|lead| Held { lead, renewed: Instant::now() });
         Ok(Some(Opened { store, lead }))
+    }
+
+    /// Does something, and renews a lead meanwhile.
+    fn keeping<T: Send>(&self, lead: Option<&Lead>, work: impl FnOnce() -> T) -> T {
+        let Some(lead) = lead else { return work() };
+        let (done, ended) = channel::<()>();
+        thread::scope(|scope| {
+            let renews = move || {
+                while ended.recv_timeout(self.options.lease / 4) == Err(RecvTimeoutError::Timeout) {
+                    // What comes of it is asked for when the work is done.
+                    let _ = self.journal.renew(lead);
+                }
+            };
+            scope.spawn(renews);
+            let made = work();
+            drop(done);
+            made
+        })
     }
 
     /// Does what is due. `None` once the copy is closed, to be opened in another role.

@@ -29,8 +29,6 @@ use super::{Typed, failed};
 const CALL_TIME: Duration = Duration::from_secs(5);
 /// More time for each MiB that a call sends or is answered.
 const TIME_PER_MIB: Duration = Duration::from_millis(250);
-/// Time in which a server is told that a call is not waited for any more.
-const CANCEL_TIME: Duration = Duration::from_millis(500);
 /// Time after which a server that acknowledges nothing is given up.
 const SILENCE: Duration = Duration::from_secs(10);
 /// Turns in which what came on a connection is heard.
@@ -167,8 +165,8 @@ impl Connector {
         let client = client.map_err(|_| silent(&self.names.place, CALL_TIME))?;
         let client = client.map_err(|error| failed(&error, &self.names.place))?;
         let since = Instant::now();
-        let (tls, names) = (self.tls.clone(), Arc::clone(&self.names));
-        Ok(Connection { runtime, client, tls, names, warned, is_good: true, since })
+        let names = Arc::clone(&self.names);
+        Ok(Connection { runtime, client, names, warned, is_good: true, since })
     }
 }
 
@@ -252,7 +250,6 @@ pub(super) struct Connection {
     /// What the client runs on, while a call waits.
     runtime: Runtime,
     client: Client,
-    tls: Option<MakeRustlsConnect>,
     names: Arc<Names>,
     /// True once the server warned: of a commit that did not wait for a standby.
     warned: Arc<AtomicBool>,
@@ -279,9 +276,9 @@ impl Connection {
             let error = match called {
                 Ok(Ok(done)) => return Ok(done),
                 Ok(Err(error)) => error,
+                // It is not cancelled: a commit that waits for its standby would be made without it.
                 Err(_) => {
                     self.is_good = false;
-                    self.cancel();
                     return Err(silent(&self.names.place, limit));
                 }
             };
@@ -327,19 +324,6 @@ impl Connection {
         bytes: usize,
     ) -> Result<u64> {
         self.call(bytes, async |client| client.execute_typed(statement, values).await)
-    }
-
-    /// Tells the server that nobody waits for its answer, so that it does not keep calls that wait for a lock.
-    fn cancel(&self) {
-        let token = self.client.cancel_token();
-        let told = async {
-            match &self.tls {
-                Some(tls) => token.cancel_query(tls.clone()).await,
-                None => token.cancel_query(NoTls).await,
-            }
-        };
-        // It may not listen at all.
-        let _ = self.runtime.block_on(async { timeout(CANCEL_TIME, told).await });
     }
 
     /// Refuses if the last call was committed without the standby that it was to wait for.

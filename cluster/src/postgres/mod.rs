@@ -124,7 +124,7 @@ impl PostgresJournal {
             None => {
                 let mut connection = self.connector.connect()?;
                 self.check(&mut connection)?;
-                connection.rows(schema::DURABLE, &[], 0)?;
+                connection.rows(schema::SET_UP, &[], 0)?;
                 connection
             }
         };
@@ -142,18 +142,15 @@ impl PostgresJournal {
     }
 
     /// Waits until what was committed before is where the database replicates to: a commit that waits comes after it.
-    fn confirm(&self, connection: &mut Connection, lead: &Lead) -> Result<()> {
-        if !self.unconfirmed().contains(&lead.shard) {
-            return Ok(());
-        }
+    fn confirm(&self, connection: &mut Connection, shard: ShardId) -> Result<()> {
         // Whoever leads by now: a statement that changes no row waits for nobody.
-        let (touch, shard) = (self.statements.touch(), number(lead.shard.0)?);
-        let touched = connection.change(touch, &[int(&shard)], 0)?;
+        let (touch, id) = (self.statements.touch(), number(shard.0)?);
+        let touched = connection.change(touch, &[int(&id)], 0)?;
         connection.check_waited()?;
         if touched != 1 {
             return Err(damaged(format!("shard {shard} is not in the journal any more")));
         }
-        self.unconfirmed().remove(&lead.shard);
+        self.unconfirmed().remove(&shard);
         Ok(())
     }
 
@@ -255,10 +252,16 @@ impl Journal for PostgresJournal {
 
     fn append(&self, lead: &Lead, after: &Head, record: &Record) -> Result<Head> {
         let appended = self.with(|connection| {
-            self.confirm(connection, lead)?;
+            if self.unconfirmed().contains(&lead.shard) {
+                self.confirm(connection, lead.shard)?;
+            }
             let appended = self.append_once(connection, (lead, after), record);
-            let appended =
-                appended.and_then(|appended| connection.check_waited().map(|()| appended));
+            let appended = match appended {
+                Ok(true) => connection.check_waited().map(|()| true),
+                // It may be there, by an attempt whose answer was lost: who looks is to see what will stay.
+                Ok(false) => self.confirm(connection, lead.shard).map(|()| false),
+                Err(failed) => Err(failed),
+            };
             if appended.is_err() {
                 self.unconfirmed().insert(lead.shard);
             }

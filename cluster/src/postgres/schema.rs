@@ -10,8 +10,12 @@ pub(super) const VERSION: i32 = 1;
 pub(super) const REPLICATION: &str = "SELECT current_setting('synchronous_standby_names'), \
                                       current_setting('synchronous_commit')";
 
-/// Has a commit wait for the disk and tell if it did not wait for its standby, whatever the database or the role says.
-pub(super) const DURABLE: &str = "SELECT set_config('client_min_messages', 'warning', false), \
+/// Sets up a connection, whatever the database or the role says: a commit waits for the disk, and it is told if one did
+/// not wait for its standby. Nothing waits for a lock for longer than a call is waited for, and a node that stands still
+/// in the middle of a record keeps nobody from the lead.
+pub(super) const SET_UP: &str = "SELECT set_config('client_min_messages', 'warning', false), \
+    set_config('lock_timeout', '4s', false), \
+    set_config('idle_in_transaction_session_timeout', '4s', false), \
     CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') \
     THEN set_config('synchronous_commit', 'on', false) END";
 
@@ -57,7 +61,7 @@ impl Statements {
                 "use lower-case letters, digits and _, 63 at most, and no digit first",
             ));
         }
-        let of = |statement: &str| statement.replace("{s}", schema);
+        let of = |statement: &str| statement.replace("{s}", &quoted(schema));
         Ok(Self {
             schema: schema.to_owned(),
             version: of("SELECT version FROM {s}.cluster"),
@@ -66,7 +70,7 @@ impl Statements {
                 VALUES ($1, 0, 0, decode(repeat('00', 32), 'hex')) ON CONFLICT (shard) DO NOTHING"),
             lead: of("UPDATE {s}.shard SET epoch = epoch + 1, holder = $2, \
                 until = now() + $3 * interval '1 second' \
-                WHERE shard = $1 AND (holder IS NULL OR holder = $2 OR until <= now() \
+                WHERE shard = $1 AND (holder IS NULL OR until IS NULL OR until <= now() \
                 OR until > now() + 2 * $3 * interval '1 second') \
                 RETURNING epoch, commit_no, chain"),
             renew: of("UPDATE {s}.shard SET until = now() + $3 * interval '1 second' \
@@ -107,7 +111,7 @@ impl Statements {
             "INSERT INTO {s}.cluster (one, version) VALUES (1, 1) ON CONFLICT (one) DO NOTHING",
         ]
         .iter()
-        .map(|statement| statement.replace("{s}", &self.schema))
+        .map(|statement| statement.replace("{s}", &quoted(&self.schema)))
         .collect()
     }
 
@@ -167,6 +171,11 @@ impl Statements {
     pub(super) fn shards(&self) -> &str {
         &self.shards
     }
+}
+
+/// The name as it may be in a statement, a word of the language as well.
+fn quoted(schema: &str) -> String {
+    format!("\"{schema}\"")
 }
 
 /// `ERR_STORE_VERSION` of the tables of a schema.

@@ -226,6 +226,7 @@ fn a_database_that_does_not_answer_is_not_waited_for_without_end() {
     server.wait_for("SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
     assert_eq!(code(journal.append(&lead, &head, &second)), "ERR_IO");
     assert_eq!(journal.status(SHARD).unwrap().head, head, "reading does not wait");
+    // It does not wait on in the database, where it could be made whenever the lock goes.
     let waiting = "SELECT count(*) = 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
     server.wait_for(waiting);
     drop(locked);
@@ -305,4 +306,48 @@ fn nothing_crosses_a_network_in_the_clear_unless_that_is_said() {
     assert_eq!(code(PostgresJournal::new(&roots)), "ERR_IO", "they are read");
     let both = PostgresOptions::new("host=db-1 sslmode=disable").roots(b"none".to_vec());
     assert_eq!(code(PostgresJournal::new(&both)), "ERR_SCHEMA");
+}
+
+#[test]
+fn a_schema_may_have_the_name_of_a_word_of_the_language() {
+    let Some(programs) = Programs::find() else { return };
+    let directory = open_directory();
+    let server = Server::primary(&programs, &directory.path().join("primary"));
+    let options = PostgresOptions::new(server.url()).schema("user");
+    let journal = PostgresJournal::new(&options).unwrap();
+    assert_eq!(code(journal.shards()), "ERR_STORE_VERSION");
+    journal.init().unwrap();
+    let lead = journal.lead(SHARD, "a", LONG).unwrap();
+    appended(&journal, &lead, lead.head, 2);
+    assert_eq!(journal.shards().unwrap(), [SHARD]);
+}
+
+#[test]
+fn an_append_that_is_found_there_is_told_once_it_is_on_the_standby() {
+    let Some(programs) = Programs::find() else { return };
+    let directory = open_directory();
+    let primary = Server::primary(&programs, &directory.path().join("primary"));
+    let journal = journal_of(&primary);
+    let lead = journal.lead(SHARD, "a", LONG).unwrap();
+    let one = record(&lead, &lead.head, b"one");
+    // A standby that is nowhere: the commit waits for it, and somebody ends that wait.
+    primary.sql("ALTER SYSTEM SET synchronous_standby_names = 'nowhere'");
+    primary.sql("SELECT pg_reload_conf()");
+    let cancel = "SELECT count(pg_cancel_backend(pid)) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    let append = |journal: &PostgresJournal| {
+        thread::scope(|scope| {
+            let appending = scope.spawn(|| code(journal.append(&lead, &lead.head, &one)));
+            primary.wait_for(cancel);
+            appending.join().unwrap()
+        })
+    };
+    assert_eq!(append(&journal), "ERR_IO");
+    // It is there, by the primary alone. Another process that asks for it, which was not warned, is not told so either.
+    let other = PostgresJournal::new(&PostgresOptions::new(primary.url())).unwrap();
+    assert_eq!(append(&other), "ERR_IO");
+    primary.sql("ALTER SYSTEM RESET synchronous_standby_names");
+    primary.sql("SELECT pg_reload_conf()");
+    primary.wait_for("SELECT current_setting('synchronous_standby_names') = ''");
+    assert_eq!(code(other.append(&lead, &lead.head, &one)), "ERR_FENCED");
+    assert_eq!(other.read(SHARD, 0, 1).unwrap(), [one]);
 }

@@ -244,9 +244,10 @@ pub(crate) fn apply_batch(
     txn.set_durability(if syncs { Durability::Immediate } else { Durability::None })?;
     for record in batch {
         let changes = record.changes()?;
+        let erases = erases(&changes)?;
         changes.apply(&txn)?;
         // The pages of before are still in the file, and those of the index.
-        if applying == Applying::WhenOpened && erases(&changes)? {
+        if applying == Applying::WhenOpened && erases {
             Position::make_scrub_due(&txn)?;
         }
     }
@@ -257,14 +258,25 @@ pub(crate) fn apply_batch(
 }
 
 /// Returns `true` if a commit is part of an erasure.
+///
+/// # Errors
+/// `ERR_STORE_VERSION` for one that makes the store one of a later format.
 fn erases(changes: &ChangeRecord) -> Result<bool> {
+    let mut erases = false;
     for row in changes.rows() {
-        let (table, key, _) = row?;
-        if table == TruthTable::Meta && key == layout::META_ERASURES.as_bytes() {
-            return Ok(true);
+        let (table, key, value) = row?;
+        if table != TruthTable::Meta {
+            continue;
+        }
+        erases |= key == layout::META_ERASURES.as_bytes();
+        let format = value.filter(|_| key == layout::META_FORMAT.as_bytes());
+        if format.is_some_and(|format| format > layout::FORMAT_VERSION.to_be_bytes().as_slice()) {
+            let message = "the leader has a store of a later format";
+            return Err(Error::new(ErrorKind::StoreVersion, message)
+                .with_hint("run the version of the leader here too"));
         }
     }
-    Ok(false)
+    Ok(erases)
 }
 
 /// Refuses a copy that has what the journal has not.

@@ -14,6 +14,7 @@ use redb::{
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::change_record::ChangeRecord;
+use crate::disk::journal::check_size;
 use crate::disk::keyring::Keyring;
 use crate::disk::layout::{self, StateRecord};
 use crate::disk::position::Position;
@@ -323,6 +324,8 @@ impl<'t> RowWriter<'t> {
         }
         if let Some(record) = record.as_mut().filter(|_| existed || value.is_some()) {
             record.push(table, key, value)?;
+            // Nothing is written yet: the caller is told, and the writer goes on.
+            check_size(record)?;
         }
         Ok(existed)
     }

@@ -26,7 +26,7 @@ use crate::handle::meta::{
 };
 use crate::handle::options::OpenOptions;
 use crate::handle::prepared_statements::PreparedStatements;
-use crate::handle::replication::{create_copy, follow_journal, journaled};
+use crate::handle::replication::{check_options, create_copy, follow_journal, journaled};
 use crate::handle::store::Store;
 use crate::handle::upgrade::{format_of, upgrade};
 use crate::handle::write_quotas::SessionQuotas;
@@ -49,6 +49,9 @@ impl Store {
     pub(super) fn open_at(path: &Path, options: &OpenOptions) -> Result<Self> {
         if path.as_os_str().is_empty() {
             return Err(Error::new(ErrorKind::NotFound, "an empty path names no store"));
+        }
+        if options.journaling.is_some() {
+            check_options(options)?;
         }
         if options.read_only {
             return Self::open_to_read(path, options);

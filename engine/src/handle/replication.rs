@@ -165,7 +165,6 @@ impl Store {
 /// `ERR_NOT_FOUND` for a follower of a journal without records; those of [`catch_up`].
 pub(super) fn create_copy(path: &Path, builder: &Builder, options: &OpenOptions) -> Result<bool> {
     let Some(journaling) = &options.journaling else { return Ok(false) };
-    check_options(options)?;
     let shard = journaling.shard();
     if journaling.journal.status(shard)?.head == Head::EMPTY {
         return match journaling.role {
@@ -205,7 +204,6 @@ pub(super) fn follow_journal(db: &Database, options: &OpenOptions) -> Result<Ope
             }
         };
     };
-    check_options(options)?;
     let at = catch_up(db, &*journaling.journal, journaling.shard())?;
     if options.follows() {
         journaling.note_leader(&journaling.journal.status(at.shard)?);
@@ -246,7 +244,7 @@ fn check_leads(lead: &Lead, status: &ShardStatus) -> Result<()> {
 }
 
 /// Refuses what a store with a journal cannot be.
-fn check_options(options: &OpenOptions) -> Result<()> {
+pub(super) fn check_options(options: &OpenOptions) -> Result<()> {
     if options.key.is_some() {
         let key = ErrorKind::Format(grainstore_format::ErrorKind::Key);
         let message = "a store with a journal cannot be encrypted yet";

@@ -411,7 +411,9 @@ fn a_copy_that_is_ahead_of_its_journal_or_of_another_refuses() {
     assert_eq!(follow(&plain, &journal, SHARD), "ERR_DIVERGED");
     strange.hand_over(&leader);
     let encrypted = OpenOptions::new().key(MasterKey::new([7; 32]));
-    assert_eq!(code(strange.try_lead("two", encrypted)), "ERR_KEY");
+    assert_eq!(code(strange.try_lead("two", encrypted.clone())), "ERR_KEY");
+    assert_eq!(code(strange.try_lead("two", encrypted.read_only(true))), "ERR_KEY");
+    assert_eq!(code(strange.try_lead("one", OpenOptions::new().read_only(true))), "ERR_READ_ONLY");
 }
 
 /// A journal whose record was altered, and which hands out few at a time.

@@ -21,6 +21,8 @@ pub(super) const BUSY_HINT: &str = "close the other process, or wait longer (wai
 const BUSY: &str = "ERR_BUSY";
 /// The code of a store that is written by its journal alone.
 const NOT_LEADER: &str = "ERR_NOT_LEADER";
+/// Time in which a node that changes its role opens its copy again.
+const NODE_CHANGES: Duration = Duration::from_secs(3);
 /// Time between two attempts to own the store or to join who does.
 const TRY_EVERY: Duration = Duration::from_millis(5);
 
@@ -230,7 +232,9 @@ impl<M: Machine> Shared<M> {
                 Ok(true) => return Ok(None),
                 Ok(false) => {}
                 // A node opens its copy again when its role changes.
-                Err(error) if is_of_node(&error) && self.machine.now() < until => {}
+                Err(error)
+                    if is_of_node(&error)
+                        && self.machine.now() < until.min(waited + NODE_CHANGES) => {}
                 Err(error) => return Err(error),
             }
             if let Sought::Joined(connection) =

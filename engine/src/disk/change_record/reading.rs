@@ -23,8 +23,8 @@ impl ChangeRecord {
     /// Reads a record, all of it.
     ///
     /// # Errors
-    /// `ERR_STORE_VERSION` for one of a later version; `ERR_INTEGRITY` for bytes that are none, with a table
-    /// that is not known, or cut off.
+    /// `ERR_STORE_VERSION` for one of a later version, or with a table that is not known; `ERR_INTEGRITY` for bytes that
+    /// are none, or cut off.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self> {
         match bytes.first() {
             Some(&VERSION) => {}
@@ -48,7 +48,7 @@ impl ChangeRecord {
             }
             let row = split_row(rest);
             rest = row.as_ref().map_or(&[][..], |(_, rest)| *rest);
-            Some(row.map(|(row, _)| row).ok_or_else(damaged))
+            Some(row.map(|(row, _)| row))
         })
     }
 
@@ -71,17 +71,29 @@ impl ChangeRecord {
     }
 }
 
-fn split_row(bytes: &[u8]) -> Option<(Row<'_>, &[u8])> {
-    let (number, rest) = bytes.split_first()?;
-    let table = TruthTable::from_number(*number)?;
-    let (length, rest) = rest.split_first_chunk::<2>()?;
+fn split_row(bytes: &[u8]) -> Result<(Row<'_>, &[u8])> {
+    let (number, rest) = bytes.split_first().ok_or_else(damaged)?;
+    let table = TruthTable::from_number(*number).ok_or_else(|| {
+        let message = format!("a change record has table {number}, which is not known");
+        Error::new(ErrorKind::StoreVersion, message)
+            .with_hint("run the version that wrote it, or a later one")
+    })?;
+    let ((key, value), rest) = split_cells(rest).ok_or_else(damaged)?;
+    Ok(((table, key, value), rest))
+}
+
+/// A key and its value.
+type Cells<'r> = (&'r [u8], Option<&'r [u8]>);
+
+fn split_cells(bytes: &[u8]) -> Option<(Cells<'_>, &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<2>()?;
     let (key, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
     let (length, rest) = rest.split_first_chunk::<4>()?;
     match u32::from_be_bytes(*length) {
-        REMOVED => Some(((table, key, None), rest)),
+        REMOVED => Some(((key, None), rest)),
         length => {
             let (value, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-            Some(((table, key, Some(value)), rest))
+            Some(((key, Some(value)), rest))
         }
     }
 }

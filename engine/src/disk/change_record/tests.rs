@@ -40,8 +40,8 @@ fn bytes_that_are_no_record_are_refused() {
         ChangeRecord::from_bytes(&bytes).map(drop).map_err(|error| error.code())
     };
     assert_eq!(with(0, 2), Err("ERR_STORE_VERSION"));
-    assert_eq!(with(1, 0), Err("ERR_INTEGRITY"));
-    assert_eq!(with(1, 21), Err("ERR_INTEGRITY"));
+    assert_eq!(with(1, 0), Err("ERR_STORE_VERSION"));
+    assert_eq!(with(1, 21), Err("ERR_STORE_VERSION"));
     assert_eq!(with(12, 0xff), Err("ERR_INTEGRITY"));
 }
 

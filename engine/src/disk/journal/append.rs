@@ -23,6 +23,7 @@ pub(crate) fn append_surely(
 ) -> Result<Head> {
     let began = Instant::now();
     let (mut wait, most) = RETRY_AFTER;
+    let mut is_in_doubt = false;
     loop {
         let appended = match journal.append(lead, after, record) {
             Err(refused) if refused.kind() == ErrorKind::Fenced => {
@@ -34,10 +35,15 @@ pub(crate) fn append_surely(
             appended => appended,
         };
         let failed = match appended {
-            Err(failed) if failed.kind() == ErrorKind::Io => failed,
+            Err(failed) if failed.kind() != ErrorKind::Fenced => failed,
             known => return known,
         };
-        if began.elapsed() >= patience {
+        let is_unreached = failed.kind() == ErrorKind::Io;
+        is_in_doubt |= is_unreached;
+        if !is_in_doubt {
+            return Err(failed);
+        }
+        if !is_unreached || began.elapsed() >= patience {
             return Err(Error::new(ErrorKind::InDoubt, failed.to_string()));
         }
         thread::sleep(wait);

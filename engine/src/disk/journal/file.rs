@@ -17,8 +17,8 @@ use super::{
 use crate::base::error::Result;
 use crate::disk::directory;
 
-/// Length and checksum of a record before its bytes.
-const FRAME_BYTES: u64 = 8;
+/// Before the bytes of a record: their length, the checksum of that, and theirs.
+const FRAME_BYTES: u64 = 12;
 
 /// A [`Journal`] in files of a directory that all nodes reach, on a file system with locks: the disk of one machine.
 ///
@@ -167,8 +167,9 @@ impl Locked<'_> {
         file.seek(SeekFrom::Start(known.end))?;
         let bytes = record.as_bytes();
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let mut frame = Vec::with_capacity(bytes.len().saturating_add(8));
+        let mut frame = Vec::with_capacity(bytes.len().saturating_add(12));
         frame.extend_from_slice(&length.to_be_bytes());
+        frame.extend_from_slice(&crc32fast::hash(&length.to_be_bytes()).to_be_bytes());
         frame.extend_from_slice(&crc32fast::hash(bytes).to_be_bytes());
         frame.extend_from_slice(bytes);
         file.write_all(&frame)?;
@@ -257,13 +258,21 @@ fn next_record(file: &mut File, left: u64) -> Result<Option<Record>> {
     if left < FRAME_BYTES {
         return Ok(None);
     }
-    let mut frame = [0; 8];
+    let mut frame = [0; 12];
     file.read_exact(&mut frame)?;
-    let [a, b, c, d, sum @ ..] = frame;
-    let length = u32::from_be_bytes([a, b, c, d]);
-    let (length, room) = (u64::from(length), left.saturating_sub(FRAME_BYTES));
-    if length == 0 || length > room {
+    if frame == [0; 12] {
         // A file system may have lengthened the file and not written it.
+        return Ok(None);
+    }
+    let [a, b, c, d, e, f, g, h, sum @ ..] = frame;
+    let length = [a, b, c, d];
+    if crc32fast::hash(&length).to_be_bytes() != [e, f, g, h] {
+        return Err(damaged("the length of a record of the journal has changed"));
+    }
+    let length = u64::from(u32::from_be_bytes(length));
+    let room = left.saturating_sub(FRAME_BYTES);
+    if length > room {
+        // Its append was cut off.
         return Ok(None);
     }
     let length = usize::try_from(length).unwrap_or(usize::MAX);

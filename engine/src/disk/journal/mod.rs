@@ -19,6 +19,7 @@ use crate::base::error::{Error, ErrorKind, Result};
 pub(crate) use append::append_surely;
 pub use file::FileJournal;
 pub use memory::MemoryJournal;
+pub(crate) use record::check_size;
 pub use record::{Head, MAX_RECORD_BYTES, Record};
 
 /// The number of a shard: a store that several nodes have a copy of ([`Journal`]).

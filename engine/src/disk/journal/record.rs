@@ -17,6 +17,19 @@ pub const MAX_RECORD_BYTES: usize = 256 << 20;
 const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 57;
 
+/// Refuses changes that no record has room for.
+///
+/// # Errors
+/// `ERR_LIMIT`.
+pub(crate) fn check_size(changes: &ChangeRecord) -> Result<()> {
+    if changes.as_bytes().len() <= MAX_RECORD_BYTES - HEADER_BYTES {
+        return Ok(());
+    }
+    let message = "one commit would write more than the journal takes at a time";
+    let hint = "a store with a journal takes 256 MiB at a time: import in parts";
+    Err(Error::new(ErrorKind::Limit, message).with_hint(hint))
+}
+
 /// The end of a [`Journal`](super::Journal): the number of its last commit, and the hash of its record, which has that of the one
 /// before it, and so of all.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -74,20 +87,15 @@ impl Record {
     /// The record of the commit after a head.
     ///
     /// # Errors
-    /// `ERR_LIMIT` for more than [`MAX_RECORD_BYTES`].
+    /// As [`check_size`].
     pub(crate) fn after(
         head: &Head,
         (shard, epoch): (ShardId, u64),
         changes: &ChangeRecord,
     ) -> Result<Self> {
+        check_size(changes)?;
         let commit = head.commit.saturating_add(1);
-        let length = HEADER_BYTES.saturating_add(changes.as_bytes().len());
-        if length > MAX_RECORD_BYTES {
-            let message = format!("one commit would write {length} bytes to the journal");
-            let hint = "a store with a journal takes 256 MiB at a time: import in parts";
-            return Err(Error::new(ErrorKind::Limit, message).with_hint(hint));
-        }
-        let mut bytes = Vec::with_capacity(length);
+        let mut bytes = Vec::with_capacity(HEADER_BYTES.saturating_add(changes.as_bytes().len()));
         bytes.push(VERSION);
         bytes.extend_from_slice(&shard.0.to_be_bytes());
         bytes.extend_from_slice(&commit.to_be_bytes());

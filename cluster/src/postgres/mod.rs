@@ -25,8 +25,8 @@ use schema::Statements;
 
 /// Bytes of a record in one row; a longer record has several.
 const MAX_PART_BYTES: usize = 1 << 20;
-/// Connections that are kept while nobody uses them.
-const MAX_IDLE: usize = 4;
+/// Connections that are kept while nobody uses them. A node uses two or three; a process may have many nodes.
+const MAX_IDLE: usize = 32;
 
 /// How the database keeps what it acknowledged when its machine is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -387,7 +387,7 @@ fn failed(error: &tokio_postgres::Error, place: &str) -> Error {
             message,
             "`init` needs CREATE on the database; nodes need USAGE of the schema, and SELECT, INSERT and UPDATE",
         ),
-        "53300" => refused(message, "raise max_connections; a node keeps up to four"),
+        "53300" => refused(message, "raise max_connections; a node needs three"),
         "53100" => refused(message, "free some of the disk of the database"),
         _ => unreachable(message),
     }

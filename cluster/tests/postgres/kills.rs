@@ -32,10 +32,10 @@ const KEYS: u64 = 50;
 const NODES: [&str; 3] = ["one", "two", "three"];
 
 /// A random number below another, by a generator of Lehmer's.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound

@@ -8,6 +8,8 @@
     reason = "a test stops at a surprise, and says what it skips"
 )]
 
+mod histories;
+#[cfg(test)]
 mod journal;
 mod kills;
 mod nodes;

@@ -351,3 +351,23 @@ fn an_append_that_is_found_there_is_told_once_it_is_on_the_standby() {
     assert_eq!(code(other.append(&lead, &lead.head, &one)), "ERR_FENCED");
     assert_eq!(other.read(SHARD, 0, 1).unwrap(), [one]);
 }
+
+#[test]
+fn heads_are_those_of_the_primary_whichever_host_is_named_first() {
+    let Some(programs) = Programs::find() else { return };
+    let directory = open_directory();
+    let primary = Server::primary(&programs, &directory.path().join("primary"));
+    journal_of(&primary);
+    let standby = primary.standby(&directory.path().join("standby"));
+    standby.sql("ALTER SYSTEM SET recovery_min_apply_delay = '1min'");
+    standby.sql("SELECT pg_reload_conf()");
+    let hosts = format!(
+        "host=127.0.0.1,127.0.0.1 port={},{} user=grain dbname=postgres",
+        standby.port, primary.port
+    );
+    let journal = PostgresJournal::new(&PostgresOptions::new(hosts)).unwrap();
+    let lead = journal.lead(SHARD, "a", LONG).unwrap();
+    let all = appended(&journal, &lead, lead.head, 5);
+    assert_eq!(journal.status(SHARD).unwrap().head, all[4].head());
+    assert_eq!(journal.read(SHARD, 0, usize::MAX).unwrap(), all);
+}

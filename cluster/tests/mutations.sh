@@ -1,0 +1,54 @@
+#!/bin/sh
+# Makes five mistakes in a copy of the sources, one at a time, and holds that the tests notice each within a minute
+# (docs/reliability.md). Takes a quarter of an hour; needs PostgreSQL. Run it from the top of the project.
+set -eu
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+git archive HEAD | tar -x -C "$work"
+# What other packages are built to is used again.
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
+cd "$work"
+git init -q . && git add -A && git -c user.name=m -c user.email=m@example.com commit -qm before
+
+failed=0
+# mutation NAME FILE SED-EXPRESSION: exactly what the expression changes must be there.
+mutation() {
+    git checkout -q .
+    sed -i "$3" "$2"
+    if git diff --quiet; then
+        echo "$1: the mistake cannot be made any more: mend this script"
+        failed=1
+        return
+    fi
+    touch "$2"
+    cargo test -q -p grainstore-cluster --test postgres --no-run 2> "$work/build.log" || {
+        cat "$work/build.log"
+        echo "$1: does not compile"
+        failed=1
+        return
+    }
+    began=$(date +%s)
+    if timeout 60 cargo test -q -p grainstore-cluster --test postgres > "$work/run.log" 2>&1; then
+        echo "$1: NOT NOTICED"
+        failed=1
+    elif grep -q 'test result: FAILED' "$work/run.log"; then
+        echo "$1: noticed in $(($(date +%s) - began)) s by$(sed -n 's/^    \([a-z_:]*\)$/ \1/p' "$work/run.log" | sort -u | tr -d '\n')"
+    else
+        echo "$1: not noticed within 60 s"
+        failed=1
+    fi
+}
+
+schema=cluster/src/postgres/schema.rs
+mutation "no epoch in the WHERE" $schema \
+    's/WHERE shard = $1 AND epoch = $2 AND commit_no = $3 AND chain = $4/WHERE shard = $1 AND $2 = $2 AND commit_no = $3 AND chain = $4/'
+mutation "no commit in the WHERE" $schema \
+    's/WHERE shard = $1 AND epoch = $2 AND commit_no = $3 AND chain = $4/WHERE shard = $1 AND epoch = $2 AND $3 = $3 AND $4 = $4/'
+mutation "told before it is appended" engine/src/disk/journaling.rs \
+    's/state.head = append_surely(&\*self.journal, &self.lead, appended, self.patience)?;/let (journal, lead, after, record) = (Arc::clone(\&self.journal), self.lead.clone(), state.head, record.clone()); std::thread::spawn(move || journal.append(\&lead, \&after, \&record)); state.head = appended.1.head();/'
+mutation "applied where the journal did not answer" engine/src/disk/journal/append.rs \
+    's/return Err(Error::new(ErrorKind::InDoubt, failed.to_string()));/return Ok(record.head());/'
+mutation "heads read from a replica" cluster/src/postgres/connection.rs \
+    's/TargetSessionAttrs::ReadWrite/TargetSessionAttrs::Any/'
+exit $failed

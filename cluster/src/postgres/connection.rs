@@ -1,5 +1,6 @@
 //! A connection to the database, and how one is made.
 
+use std::collections::HashMap;
 use std::error::Error as _;
 use std::fmt;
 use std::future::poll_fn;
@@ -19,7 +20,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use tokio_postgres::error::Severity;
-use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::schema::other_version;
@@ -166,7 +168,8 @@ impl Connector {
         let client = client.map_err(|error| failed(&error, &self.names.place))?;
         let since = Instant::now();
         let names = Arc::clone(&self.names);
-        Ok(Connection { runtime, client, names, warned, is_good: true, since })
+        let prepared = HashMap::new();
+        Ok(Connection { runtime, client, prepared, names, warned, is_good: true, since })
     }
 }
 
@@ -250,6 +253,7 @@ pub(super) struct Connection {
     /// What the client runs on, while a call waits.
     runtime: Runtime,
     client: Client,
+    prepared: HashMap<String, Statement>,
     names: Arc<Names>,
     /// True once the server warned: of a commit that did not wait for a standby.
     warned: Arc<AtomicBool>,
@@ -308,12 +312,14 @@ impl Connection {
         values: &[Typed<'_>],
         bytes: usize,
     ) -> Result<Vec<Row>> {
-        self.call(bytes, async |client| client.query_typed(query, values).await)
+        let (query, values) = (self.prepared(query, values)?, untyped(values));
+        self.call(bytes, async |client| client.query(&query, &values).await)
     }
 
     /// The only row of a query, if it has one.
     pub(super) fn row(&mut self, query: &str, values: &[Typed<'_>]) -> Result<Option<Row>> {
-        self.call(0, async |client| client.query_typed_opt(query, values).await)
+        let (query, values) = (self.prepared(query, values)?, untyped(values));
+        self.call(0, async |client| client.query_opt(&query, &values).await)
     }
 
     /// Number of rows that a statement changes, which sends about so many bytes.
@@ -323,7 +329,20 @@ impl Connection {
         values: &[Typed<'_>],
         bytes: usize,
     ) -> Result<u64> {
-        self.call(bytes, async |client| client.execute_typed(statement, values).await)
+        let (statement, values) = (self.prepared(statement, values)?, untyped(values));
+        self.call(bytes, async |client| client.execute(&statement, &values).await)
+    }
+
+    /// A statement, which is planned once for each connection.
+    fn prepared(&mut self, statement: &str, values: &[Typed<'_>]) -> Result<Statement> {
+        if let Some(prepared) = self.prepared.get(statement) {
+            return Ok(prepared.clone());
+        }
+        let types: Vec<Type> = values.iter().map(|(_, of)| of.clone()).collect();
+        let prepared =
+            self.call(0, async |client| client.prepare_typed(statement, &types).await)?;
+        self.prepared.insert(statement.to_owned(), prepared.clone());
+        Ok(prepared)
     }
 
     /// Refuses if the last call was committed without the standby that it was to wait for.
@@ -349,6 +368,10 @@ impl Connection {
         });
         self.is_good()
     }
+}
+
+fn untyped<'v>(values: &[Typed<'v>]) -> Vec<&'v (dyn ToSql + Sync)> {
+    values.iter().map(|(value, _)| *value).collect()
 }
 
 /// An error with what caused it.

@@ -8,6 +8,8 @@
     reason = "a test stops at a surprise, and says what it skips"
 )]
 
+mod failovers;
+#[cfg(test)]
 mod histories;
 #[cfg(test)]
 mod journal;

@@ -243,7 +243,11 @@ impl From<Error> for Failure {
         if let Some(cursor) = error.cursor() {
             failure = failure.with("cursor", cursor);
         }
-        if [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&status) {
+        // Who asks a copy that follows again is refused again: the message names the node that leads.
+        let may_help = refusal.code != "ERR_NOT_LEADER";
+        if may_help
+            && [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&status)
+        {
             failure.0.retry_after =
                 Some(if status == StatusCode::TOO_MANY_REQUESTS { 60 } else { 1 });
         }

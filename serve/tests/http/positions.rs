@@ -64,6 +64,8 @@ fn what_one_copy_answered_another_shows_when_it_is_asked_for() {
     let grain = json!({ "grain": belief("a", "ann", "coffee") });
     let refused = follower.served.post(&reads, "/v1/grains", &grain);
     assert_eq!((refused.status, &refused.json()["code"]), (503, &json!("ERR_NOT_LEADER")));
+    assert!(refused.headers.iter().all(|(name, _)| name != "retry-after"), "{refused:?}");
+    assert!(refused.json()["detail"].as_str().unwrap().contains("one leads"), "{refused:?}");
     let put = leader.served.post(&writes, "/v1/grains", &grain);
     let path = format!("/v1/grains/{}", put.json()["address"].as_str().unwrap());
     assert_eq!(follower.get(&reads, &path, "latest").status, 200);

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use grainstore::cal::{Predicate, Query};
 use grainstore::format::{BeliefBuilder, Encoding, Grain};
-use grainstore::journal::{Journal, ShardId};
+use grainstore::journal::{Journal, MemoryJournal, ShardId};
 use grainstore::{
     ContentAddress, EpochMs, OpenOptions, PageOptions, Session, SessionOptions, Store,
 };
@@ -53,6 +53,7 @@ fn main() -> Result<()> {
     one_by_one(&leader, &mut plain)?;
     in_groups(&leader, &mut plain)?;
     leader.close()?;
+    in_parts(directory.path(), &mut plain)?;
     reads(directory.path(), &journal)?;
     lag(directory.path(), &journal, Duration::from_secs(seconds))?;
     shards(directory.path(), &journal, (&url, &schema))?;
@@ -119,6 +120,24 @@ fn one_by_one(leader: &Store, plain: &mut Plain) -> Result<()> {
     };
     let insert = || plain.insert(&[encoded(&grain()?)?]);
     compare("one put, p50", ("put", Box::new(put)), ("insert", Box::new(insert)), 50)
+}
+
+/// What a put costs beside the database: with a journal in memory, and without one, synced.
+fn in_parts(directory: &Path, plain: &mut Plain) -> Result<()> {
+    let memory: Arc<dyn Journal> = Arc::new(MemoryJournal::default());
+    let leader = lead(directory, &memory, 4)?;
+    let alone = Store::open(directory.join("alone 4"), &OpenOptions::new().create(true))?;
+    for (name, store) in [("put, journal in memory", &leader), ("put, no journal", &alone)] {
+        let session = store.session(SessionOptions::default());
+        let put = || {
+            session.put(grain()?)?;
+            Ok(())
+        };
+        let insert = || plain.insert(&[encoded(&grain()?)?]);
+        compare("one put, p50", (name, Box::new(put)), ("insert", Box::new(insert)), 50)?;
+    }
+    alone.close()?;
+    Ok(leader.close()?)
 }
 
 fn in_groups(leader: &Store, plain: &mut Plain) -> Result<()> {

@@ -257,6 +257,26 @@ pub(crate) fn apply_batch(
     Ok(position)
 }
 
+/// Has the file hold all commits: those that the journal has need not be there yet.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn sync(db: &Database) -> Result<()> {
+    let mut txn = db.begin_write()?;
+    txn.set_durability(Durability::Immediate)?;
+    Ok(txn.commit()?)
+}
+
+/// Notes that the files of a copy have nothing any more that records erased when it was opened.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn end_scrub(db: &Database) -> Result<()> {
+    let txn = db.begin_write()?;
+    Position::end_scrub(&txn)?;
+    Ok(txn.commit()?)
+}
+
 /// Returns `true` if a commit is part of an erasure.
 ///
 /// # Errors

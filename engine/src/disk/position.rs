@@ -88,10 +88,9 @@ impl Position {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn end_scrub(db: &Database) -> Result<()> {
-        let txn = db.begin_write()?;
+    pub(crate) fn end_scrub(txn: &WriteTransaction) -> Result<()> {
         txn.open_table(POSITION)?.remove(SCRUB_ROW)?;
-        Ok(txn.commit()?)
+        Ok(())
     }
 
     fn encode(&self) -> Vec<u8> {

@@ -10,7 +10,7 @@ use redb::ReadableDatabase;
 use crate::base::error::Result;
 use crate::disk::change_record::ChangeRecord;
 use crate::disk::journal::Record;
-use crate::disk::journaling::{Applying, apply_batch};
+use crate::disk::journaling::{Applying, apply_batch, end_scrub};
 use crate::disk::layout::{self, ErasureRecord, PendingScrub};
 use crate::disk::position::Position;
 use crate::disk::truth_tables::TruthTable;
@@ -147,7 +147,7 @@ impl Writer {
     pub(super) fn scrub_what_was_read(&mut self) -> Result<()> {
         if Position::is_scrub_due(&self.db)? {
             self.scrub_copy()?;
-            Position::end_scrub(&self.db)?;
+            end_scrub(&self.db)?;
         }
         Ok(())
     }

@@ -30,7 +30,14 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("vectors", &["grainstore-format"]),
     (
         "bench",
-        &["grainstore", "grainstore-cal", "grainstore-format", "grainstore-rpc", "grainstore-sml"],
+        &[
+            "grainstore",
+            "grainstore-cal",
+            "grainstore-cluster",
+            "grainstore-format",
+            "grainstore-rpc",
+            "grainstore-sml",
+        ],
     ),
 ];
 

@@ -28,7 +28,7 @@ const LICENCES: [&str; 12] = [
 /// Crates that are there in two versions, since two of those below differ in what they ask for. Those of ciphers and
 /// curves come with crypto_box, which has no release on the newer ones; those of hashes with the WebSockets of axum,
 /// those of certificates with the TLS of PostgreSQL.
-const TWICE: [&str; 19] = [
+const TWICE: [&str; 20] = [
     "aead",
     "base64",
     "block-buffer",
@@ -40,6 +40,7 @@ const TWICE: [&str; 19] = [
     "der",
     "digest",
     "getrandom",
+    "hashbrown",
     "inout",
     "itertools",
     "oneshot",

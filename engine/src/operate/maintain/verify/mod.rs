@@ -23,12 +23,13 @@ mod templates;
 mod vectors;
 
 use grainstore_index::Sequence;
-use redb::{Durability, ReadOnlyTable};
+use redb::ReadOnlyTable;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::base::error::{Result, catch_storage_panic};
 use crate::base::pending::Pending;
+use crate::disk::journaling;
 use crate::disk::layout::{self, RowKey, Stub};
 use crate::disk::position::Position;
 use crate::disk::row_sums::SummedTable;
@@ -123,10 +124,7 @@ impl Writer {
         let copy = match (self.db.database_file(), directory) {
             (Ok(home), Some(check_directory)) => {
                 if Position::read_in(self.view.transaction())?.is_some() {
-                    // Commits that the journal has need not be in the file yet.
-                    let mut synced = self.db.begin_write()?;
-                    synced.set_durability(Durability::Immediate)?;
-                    synced.commit()?;
+                    journaling::sync(&self.db)?;
                 }
                 let scratch = ScratchFile::within(Some(&check_directory));
                 if let Some(file) = scratch.file() {

@@ -22,14 +22,15 @@ mutation() {
         return
     fi
     touch "$2"
-    cargo test -q --workspace --test postgres --no-run 2> "$work/build.log" || {
+    { cargo test -q -p grainstore --lib --no-run && cargo test -q --workspace --test postgres --no-run; } 2> "$work/build.log" || {
         cat "$work/build.log"
         echo "$1: does not compile"
         failed=1
         return
     }
     # The tests say which of them failed as they end.
-    timeout 60 cargo test --workspace --test postgres -- --skip kills > "$work/run.log" 2>&1 || true
+    tests='cargo test -p grainstore --lib -- replication journal; cargo test --workspace --test postgres -- --skip kills'
+    timeout 60 sh -c "$tests" > "$work/run.log" 2>&1 || true
     noticed=$(sed -n 's/^test \([a-z_:]*\) .*FAILED$/ \1/p' "$work/run.log" | tr -d '\n')
     if [ -z "$noticed" ]; then
         echo "$1: NOT NOTICED within 60 s"

@@ -314,6 +314,6 @@ pub(crate) fn check_end(of_copy: &Head, end: &Head) -> Result<()> {
     }))
 }
 
-pub(crate) fn diverged(message: String) -> Error {
+fn diverged(message: String) -> Error {
     Error::new(ErrorKind::Diverged, message)
 }

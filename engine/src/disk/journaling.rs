@@ -4,12 +4,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use redb::{Database, Durability, ReadableDatabase};
+use redb::{Database, Durability, ReadableDatabase, ReadableTable, WriteTransaction};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::change_record::ChangeRecord;
 use crate::disk::journal::{Head, Journal, Lead, Record, ShardId, append_surely};
-use crate::disk::layout;
+use crate::disk::layout::{self, ErasureRecord};
 use crate::disk::position::Position;
 use crate::disk::truth_tables::TruthTable;
 use crate::disk::truth_transaction::{CommitObserver, JournaledCommit};
@@ -244,12 +244,12 @@ pub(crate) fn apply_batch(
     txn.set_durability(if syncs { Durability::Immediate } else { Durability::None })?;
     for record in batch {
         let changes = record.changes()?;
-        let erases = erases(&changes)?;
-        changes.apply(&txn)?;
+        check_format(&changes)?;
         // The pages of before are still in the file, and those of the index.
-        if applying == Applying::WhenOpened && erases {
+        if applying == Applying::WhenOpened && ends_erasure(&txn, &changes)? {
             Position::make_scrub_due(&txn)?;
         }
+        changes.apply(&txn)?;
     }
     let position = Position { shard: from.shard, head: last.head(), epoch: last.epoch() };
     position.write(&txn)?;
@@ -277,26 +277,47 @@ pub(crate) fn end_scrub(db: &Database) -> Result<()> {
     Ok(txn.commit()?)
 }
 
-/// Returns `true` if a commit is part of an erasure.
+/// Returns `true` if a commit ends an erasure that this copy has not scrubbed: the leader has scrubbed its own files. While
+/// one is pending, whoever opens the copy scrubs it as that of a single store, or when the end comes.
 ///
 /// # Errors
-/// `ERR_STORE_VERSION` for one that makes the store one of a later format.
-fn erases(changes: &ChangeRecord) -> Result<bool> {
-    let mut erases = false;
+/// `ERR_INTEGRITY`, `ERR_IO`.
+fn ends_erasure(txn: &WriteTransaction, changes: &ChangeRecord) -> Result<bool> {
+    let mut after = None;
     for row in changes.rows() {
         let (table, key, value) = row?;
-        if table != TruthTable::Meta {
-            continue;
+        if table == TruthTable::Meta && key == layout::META_ERASURES.as_bytes() {
+            after = Some(value.map_or(Ok(Vec::new()), pending_in)?);
         }
-        erases |= key == layout::META_ERASURES.as_bytes();
-        let format = value.filter(|_| key == layout::META_FORMAT.as_bytes());
+    }
+    let Some(after) = after else { return Ok(false) };
+    let meta = txn.open_table(layout::META)?;
+    let before = meta.get(layout::META_ERASURES)?;
+    let before = before.map_or(Ok(Vec::new()), |row| pending_in(row.value()))?;
+    Ok(before.iter().any(|entry| !after.contains(entry)))
+}
+
+/// The audit entries of the erasures that are pending by a row.
+fn pending_in(row: &[u8]) -> Result<Vec<u64>> {
+    Ok(ErasureRecord::open(row)?.pending.iter().map(|of| of.entry).collect())
+}
+
+/// Refuses a commit that makes the store one of a later format.
+///
+/// # Errors
+/// `ERR_STORE_VERSION`.
+fn check_format(changes: &ChangeRecord) -> Result<()> {
+    for row in changes.rows() {
+        let (table, key, value) = row?;
+        let is_format = table == TruthTable::Meta && key == layout::META_FORMAT.as_bytes();
+        let format = value.filter(|_| is_format);
         if format.is_some_and(|format| format > layout::FORMAT_VERSION.to_be_bytes().as_slice()) {
             let message = "the leader has a store of a later format";
             return Err(Error::new(ErrorKind::StoreVersion, message)
                 .with_hint("run the version of the leader here too"));
         }
     }
-    Ok(erases)
+    Ok(())
 }
 
 /// Refuses a copy that has what the journal has not.

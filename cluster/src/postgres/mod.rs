@@ -173,33 +173,24 @@ impl PostgresJournal {
         let (before, chain) = (after.chain.as_slice(), head.chain.as_slice());
         let ttl = seconds(lead.ttl);
         let bytes = record.as_bytes();
+        let moves = [
+            int(&shard),
+            int(&epoch),
+            int(&from),
+            blob(&before),
+            int(&to),
+            blob(&chain),
+            real(&ttl),
+        ];
         if bytes.len() <= MAX_PART_BYTES {
             let append = self.statements.append();
-            let values = [
-                int(&shard),
-                int(&epoch),
-                int(&from),
-                blob(&before),
-                int(&to),
-                blob(&chain),
-                real(&ttl),
-                blob(&bytes),
-            ];
+            let values = [moves.as_slice(), &[blob(&bytes)]].concat();
             return Ok(connection.change(append, &values, bytes.len())? == 1);
         }
         let (advance, insert) = (self.statements.advance(), self.statements.insert());
         connection.call(bytes.len(), async |client| {
             let transaction = client.transaction().await?;
-            let values = [
-                int(&shard),
-                int(&epoch),
-                int(&from),
-                blob(&before),
-                int(&to),
-                blob(&chain),
-                real(&ttl),
-            ];
-            if transaction.execute_typed(advance, &values).await? != 1 {
+            if transaction.execute_typed(advance, &moves).await? != 1 {
                 return transaction.rollback().await.map(|()| false);
             }
             for (part, bytes) in (0_i32..).zip(bytes.chunks(MAX_PART_BYTES)) {

@@ -103,6 +103,11 @@ fn put(store: &Store, user: &str, number: i64) -> Result<ContentAddress> {
     operator.put(belief(user, number)).map(|put| put.address())
 }
 
+fn put_event(store: &Store, number: i64, text: &str) -> ContentAddress {
+    let event = EventBuilder::new(EpochMs::new(number), text).user_id("ann").build().unwrap();
+    store.session(SessionOptions::default()).put(event).unwrap().address()
+}
+
 fn at(store: &Store) -> CommitPosition {
     store.position().unwrap().unwrap()
 }
@@ -199,10 +204,7 @@ fn what_is_erased_is_erased_in_every_copy() {
     let nodes = Nodes::with(MemoryJournal::default());
     let leader = nodes.lead("one");
     let operator = leader.session(SessionOptions::default());
-    let event = |number: i64, text: &str| {
-        let event = EventBuilder::new(EpochMs::new(number), text).user_id("ann");
-        operator.put(event.build().unwrap()).unwrap().address()
-    };
+    let event = |number, text| put_event(&leader, number, text);
     let secret = event(1, "the secret is wolframite");
     let others: Vec<_> = (2..20).map(|number| event(number, "nothing of note")).collect();
     let bob = put(&leader, "bob", 1).unwrap();
@@ -238,10 +240,7 @@ fn a_copy_that_was_away_or_is_new_keeps_nothing_of_what_was_erased() {
     let nodes = Nodes::with(MemoryJournal::default());
     let leader = nodes.lead("one");
     let operator = leader.session(SessionOptions::default());
-    let event = |number: i64, text: &str| {
-        let event = EventBuilder::new(EpochMs::new(number), text).user_id("ann");
-        operator.put(event.build().unwrap()).unwrap().address()
-    };
+    let event = |number, text| put_event(&leader, number, text);
     let secret = event(1, "the secret is wolframite");
     for number in 2..20 {
         event(number, "nothing of note");

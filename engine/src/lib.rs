@@ -188,9 +188,9 @@ pub mod limits {
 /// The journal of a store that several nodes have a copy of (docs/cluster.md).
 pub mod journal {
     pub use crate::disk::journal::{
-        FileJournal, Head, Journal, Lead, MAX_RECORD_BYTES, MemoryJournal, Record, ShardId,
-        ShardStatus, damaged, fenced, incompatible, invalid, led_by, not_leader, refused,
-        unreachable,
+        FileJournal, Head, Journal, KEYRING_SLOT_BYTES, KeyringSlot, Lead, MAX_RECORD_BYTES,
+        MemoryJournal, Record, ShardId, ShardStatus, damaged, fenced, incompatible, invalid,
+        led_by, not_leader, refused, unreachable,
     };
     pub use crate::disk::journaling::CommitPosition;
 }

@@ -12,8 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use grainstore::journal::{
-    Head, Journal, Lead, MAX_RECORD_BYTES, Record, ShardId, ShardStatus, damaged, fenced, invalid,
-    led_by, refused, unreachable,
+    Head, Journal, KEYRING_SLOT_BYTES, KeyringSlot, Lead, MAX_RECORD_BYTES, Record, ShardId,
+    ShardStatus, damaged, fenced, incompatible, invalid, led_by, refused, unreachable,
 };
 use grainstore::{Error, Result};
 use tokio_postgres::Row;
@@ -25,6 +25,8 @@ use schema::Statements;
 
 /// Bytes of a record in one row; a longer record has several.
 const MAX_PART_BYTES: usize = 1 << 20;
+/// Slots of a keyring that one statement writes: a mebibyte of them.
+const MAX_SLOTS_AT_ONCE: usize = 8192;
 /// Connections that are kept while nobody uses them. A node uses two or three; a process may have many nodes.
 const MAX_IDLE: usize = 32;
 
@@ -182,13 +184,15 @@ impl PostgresJournal {
             blob(&chain),
             real(&ttl),
         ];
-        if bytes.len() <= MAX_PART_BYTES {
+        if bytes.len() <= MAX_PART_BYTES && record.slots().is_empty() {
             let append = self.statements.append();
             let values = [moves.as_slice(), &[blob(&bytes)]].concat();
             return Ok(connection.change(append, &values, bytes.len())? == 1);
         }
         let (advance, insert) = (self.statements.advance(), self.statements.insert());
-        connection.call(bytes.len(), async |client| {
+        let put_slots = self.statements.put_slots();
+        let slots = record.slots().len().saturating_mul(KEYRING_SLOT_BYTES);
+        connection.call(bytes.len().saturating_add(slots), async |client| {
             let transaction = client.transaction().await?;
             if transaction.execute_typed(advance, &moves).await? != 1 {
                 return transaction.rollback().await.map(|()| false);
@@ -197,6 +201,13 @@ impl PostgresJournal {
                 let part = (&part as &(dyn ToSql + Sync), Type::INT4);
                 let values = [int(&shard), int(&to), part, int(&epoch), blob(&bytes)];
                 transaction.execute_typed(insert, &values).await?;
+            }
+            for slots in record.slots().chunks(MAX_SLOTS_AT_ONCE) {
+                let numbers: Vec<_> = slots.iter().map(|slot| i64::from(slot.number)).collect();
+                let wrapped: Vec<_> = slots.iter().map(|slot| slot.bytes.as_slice()).collect();
+                let numbers = (&numbers as &(dyn ToSql + Sync), Type::INT8_ARRAY);
+                let values = [int(&shard), numbers, (&wrapped, Type::BYTEA_ARRAY)];
+                transaction.execute_typed(put_slots, &values).await?;
             }
             transaction.commit().await.map(|()| true)
         })
@@ -289,6 +300,20 @@ impl Journal for PostgresJournal {
         whole.into_iter().map(|(_, bytes)| Record::from_bytes(bytes)).collect()
     }
 
+    fn keyring(&self, shard: ShardId, from: u32) -> Result<(Head, Vec<KeyringSlot>)> {
+        let (id, from) = (number(shard.0)?, i64::from(from));
+        let statement = self.statements.keyring();
+        let rows =
+            self.with(|connection| connection.rows(statement, &[int(&id), int(&from)], 0))?;
+        let Some(first) = rows.first() else { return Ok((Head::EMPTY, Vec::new())) };
+        let head = head_of(first.get(0), first.get(1))?;
+        let slots = rows.iter().filter_map(|row| {
+            let number: Option<i64> = row.get(2);
+            number.map(|number| slot_of(number, row.get(3)))
+        });
+        Ok((head, slots.collect::<Result<_>>()?))
+    }
+
     fn status(&self, shard: ShardId) -> Result<ShardStatus> {
         let id = number(shard.0)?;
         let status = self.statements.status();
@@ -359,6 +384,13 @@ fn seconds(time: Duration) -> f64 {
     time.as_secs_f64()
 }
 
+fn slot_of(number: i64, bytes: &[u8]) -> Result<KeyringSlot> {
+    let number = u32::try_from(number).ok().zip(bytes.try_into().ok());
+    let (number, bytes) =
+        number.ok_or_else(|| damaged("a slot of the keyring has another form"))?;
+    Ok(KeyringSlot::new(number, bytes))
+}
+
 fn head_of(commit: i64, chain: &[u8]) -> Result<Head> {
     let chain = chain.try_into().map_err(|_| damaged("the head of a shard has no hash"))?;
     Ok(Head::new(count(commit)?, chain))
@@ -378,6 +410,7 @@ fn failed(error: &tokio_postgres::Error, place: &str) -> Error {
             message,
             "`init` needs CREATE on the database; nodes need USAGE of the schema, and SELECT, INSERT and UPDATE",
         ),
+        "42P01" => incompatible(message, "the tables are older: run `grain cluster init` again"),
         "53300" => refused(message, "raise max_connections; a node needs three"),
         "53100" => refused(message, "free some of the disk of the database"),
         _ => unreachable(message),

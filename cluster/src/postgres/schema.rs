@@ -34,6 +34,8 @@ pub(super) struct Statements {
     insert: String,
     sizes: String,
     read: String,
+    put_slots: String,
+    keyring: String,
     status: String,
     shards: String,
 }
@@ -91,6 +93,14 @@ impl Statements {
             read: of("SELECT commit_no, part, body FROM {s}.journal \
                 WHERE shard = $1 AND commit_no > $2 AND commit_no <= $3 AND part < 256 \
                 ORDER BY commit_no, part"),
+            put_slots: of("INSERT INTO {s}.keyring (shard, slot, bytes) \
+                SELECT $1, number, wrapped FROM unnest($2::bigint[], $3::bytea[]) AS new (number, wrapped) \
+                ON CONFLICT (shard, slot) DO UPDATE SET bytes = excluded.bytes"),
+            // One statement, and so one moment.
+            keyring: of("SELECT shard.commit_no, shard.chain, keyring.slot, keyring.bytes \
+                FROM {s}.shard AS shard LEFT JOIN {s}.keyring AS keyring \
+                ON keyring.shard = shard.shard AND keyring.slot >= $2 \
+                WHERE shard.shard = $1 ORDER BY keyring.slot"),
             status: of("SELECT epoch, commit_no, chain, holder, \
                 extract(epoch FROM until - now())::float8 FROM {s}.shard WHERE shard = $1"),
             shards: of("SELECT shard FROM {s}.shard ORDER BY shard"),
@@ -108,6 +118,8 @@ impl Statements {
             "CREATE TABLE IF NOT EXISTS {s}.journal (shard bigint NOT NULL, commit_no bigint NOT NULL, \
              part int NOT NULL, epoch bigint NOT NULL, body bytea NOT NULL, \
              PRIMARY KEY (shard, commit_no, part))",
+            "CREATE TABLE IF NOT EXISTS {s}.keyring (shard bigint NOT NULL, slot bigint NOT NULL, \
+             bytes bytea NOT NULL, PRIMARY KEY (shard, slot))",
             "INSERT INTO {s}.cluster (one, version) VALUES (1, 1) ON CONFLICT (one) DO NOTHING",
         ]
         .iter()
@@ -162,6 +174,15 @@ impl Statements {
 
     pub(super) fn read(&self) -> &str {
         &self.read
+    }
+
+    /// Writes slots of a keyring: their numbers and their bytes, in two arrays.
+    pub(super) fn put_slots(&self) -> &str {
+        &self.put_slots
+    }
+
+    pub(super) fn keyring(&self) -> &str {
+        &self.keyring
     }
 
     pub(super) fn status(&self) -> &str {

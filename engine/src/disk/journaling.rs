@@ -4,11 +4,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use redb::{Database, Durability, ReadableDatabase, ReadableTable, WriteTransaction};
+use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableError, WriteTransaction};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::change_record::ChangeRecord;
-use crate::disk::journal::{Head, Journal, Lead, Record, ShardId, append_surely};
+use crate::disk::journal::{Head, Journal, KeyringSlot, Lead, Record, ShardId, append_surely};
 use crate::disk::layout::{self, ErasureRecord};
 use crate::disk::position::Position;
 use crate::disk::truth_tables::TruthTable;
@@ -118,13 +118,13 @@ impl JournalWriter {
 
     /// An observer that appends each commit.
     pub(crate) fn observer(self: Arc<Self>) -> CommitObserver {
-        CommitObserver::new(move |changes| self.append(changes).map(Some))
+        CommitObserver::new(move |changes, slots| self.append(changes, slots).map(Some))
     }
 
-    fn append(&self, changes: &ChangeRecord) -> Result<JournaledCommit> {
+    fn append(&self, changes: &ChangeRecord, slots: Vec<KeyringSlot>) -> Result<JournaledCommit> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Lead { shard, epoch, .. } = self.lead;
-        let record = Record::after(&state.head, (shard, epoch), changes)?;
+        let record = Record::after(&state.head, (shard, epoch), changes)?.with_slots(slots);
         let appended = (&state.head, &record);
         state.head = append_surely(&*self.journal, &self.lead, appended, self.patience)?;
         let syncs = state.unsynced.add(1);
@@ -132,21 +132,46 @@ impl JournalWriter {
     }
 }
 
-/// Brings a copy to the end of the journal, and returns where it is then.
+/// Brings a copy to an end that the journal has now, and returns where it is then.
 ///
 /// # Errors
 /// `ERR_DIVERGED` if the copy has a commit that the journal has not; `ERR_INTEGRITY`, `ERR_STORE_VERSION` for a record
 /// that cannot be read; `ERR_IO`.
-pub(crate) fn catch_up(db: &Database, journal: &dyn Journal, shard: ShardId) -> Result<Position> {
+pub(crate) fn catch_up(
+    db: &Database,
+    (journal, shard): (&dyn Journal, ShardId),
+    end: &Head,
+) -> Result<Position> {
     let mut position = position_in(db, shard)?;
     loop {
-        let end = journal.status(shard)?.head;
-        let batch = next_batch(journal, &position, &end)?;
+        let batch = next_batch(journal, &position, end)?;
         if batch.is_empty() {
             return Ok(position);
         }
         position = apply_batch(db, &position, &batch, Applying::WhenOpened)?;
     }
+}
+
+/// Returns the number of keyring slots that the rows of a copy are encrypted under, with that of the store.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn slots_in(db: &Database) -> Result<u32> {
+    let meta = match db.begin_read()?.open_table(layout::META) {
+        Err(TableError::TableDoesNotExist(_)) => return Ok(0),
+        opened => opened?,
+    };
+    let row = meta.get(layout::META_SLOTS)?;
+    let last = row.map_or(Ok(0), |row| last_slot(row.value()))?;
+    Ok(last.saturating_add(1))
+}
+
+/// Decodes the row that has the number of the last slot in use.
+pub(crate) fn last_slot(row: &[u8]) -> Result<u32> {
+    let row: [u8; 4] = row
+        .try_into()
+        .map_err(|_| Error::truth_damaged("the count of the keyring's slots is damaged"))?;
+    Ok(u32::from_be_bytes(row))
 }
 
 /// Returns where a copy is in the journal of a shard.

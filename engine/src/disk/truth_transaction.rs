@@ -14,7 +14,7 @@ use redb::{
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::change_record::ChangeRecord;
-use crate::disk::journal::check_size;
+use crate::disk::journal::{KeyringSlot, check_size};
 use crate::disk::keyring::Keyring;
 use crate::disk::layout::{self, StateRecord};
 use crate::disk::position::Position;
@@ -22,11 +22,13 @@ use crate::disk::row_sums::{self, SumChanges};
 use crate::disk::truth_tables::{NumberedTable, OpenTables, TableKey, TruthTable};
 use crate::disk::vault::Vault;
 
-/// Takes the change record of each commit, before it is committed: an error aborts the commit.
+/// Takes the change record of each commit, before it is committed, with the slots of the keyring that it is the first to
+/// use or the last: an error aborts the commit.
 #[derive(Clone, Default)]
 pub(crate) struct CommitObserver(Option<Arc<TakeChanges>>);
 
-type TakeChanges = dyn Fn(&ChangeRecord) -> Result<Option<JournaledCommit>> + Send + Sync;
+type TakeChanges =
+    dyn Fn(&ChangeRecord, Vec<KeyringSlot>) -> Result<Option<JournaledCommit>> + Send + Sync;
 
 /// A commit that a journal has.
 #[derive(Debug, Clone, Copy)]
@@ -47,11 +49,16 @@ impl fmt::Debug for CommitObserver {
 impl CommitObserver {
     /// Refuses every commit: nothing is written but what the leader wrote.
     pub(crate) fn refusing() -> Self {
-        Self::new(|_| Err(Error::new(ErrorKind::NotLeader, "a copy that follows writes nothing")))
+        Self::new(|_, _| {
+            Err(Error::new(ErrorKind::NotLeader, "a copy that follows writes nothing"))
+        })
     }
 
     pub(crate) fn new(
-        take: impl Fn(&ChangeRecord) -> Result<Option<JournaledCommit>> + Send + Sync + 'static,
+        take: impl Fn(&ChangeRecord, Vec<KeyringSlot>) -> Result<Option<JournaledCommit>>
+        + Send
+        + Sync
+        + 'static,
     ) -> Self {
         Self(Some(Arc::new(take)))
     }
@@ -71,6 +78,8 @@ struct Written {
     record: Option<ChangeRecord>,
     /// The last slot of the keyring, if it is used for the first time.
     slot: Option<u32>,
+    /// The slots that go with the record.
+    keyring: Vec<KeyringSlot>,
 }
 
 /// The rows of a transaction, open for writing.
@@ -80,6 +89,8 @@ pub(crate) struct RowWriter<'t> {
     sums: SumChanges<'t>,
     /// `None` if nobody takes it.
     record: Option<ChangeRecord>,
+    /// Slots of the keyring that go with the record, beside those that are used for the first time.
+    slots: Vec<KeyringSlot>,
 }
 
 impl TruthTransaction {
@@ -108,6 +119,7 @@ impl TruthTransaction {
             vault: &self.vault,
             sums: SumChanges::of(&self.vault),
             record: self.observer.0.is_some().then(ChangeRecord::default),
+            slots: Vec::new(),
         };
         let changed = change(&mut rows)?;
         self.written.replace(rows.finish()?);
@@ -120,9 +132,9 @@ impl TruthTransaction {
     /// `ERR_IO`; of a store with a journal `ERR_FENCED`, `ERR_IN_DOUBT`, `ERR_LIMIT`.
     pub(crate) fn commit(self) -> Result<()> {
         let Self { txn, vault, observer, written } = self;
-        let Written { record, slot } = written.into_inner();
+        let Written { record, slot, keyring } = written.into_inner();
         let taken = match (&observer.0, record.filter(|record| !record.is_empty())) {
-            (Some(take), Some(record)) => take(&record)?,
+            (Some(take), Some(record)) => take(&record, keyring)?,
             _ => None,
         };
         match taken {
@@ -270,6 +282,11 @@ impl<'t> RowWriter<'t> {
         self.put(TruthTable::State, at, &self.vault.encode_state(at, record)).map(drop)
     }
 
+    /// Has the store's slot of the keyring go with the record: that of a new store.
+    pub(crate) fn put_store_slot(&mut self) {
+        self.slots.extend(self.vault.keyring().map(|keyring| keyring.store_slot()));
+    }
+
     /// Notes that the grain at a sequence was erased, in an encrypted store.
     ///
     /// # Errors
@@ -307,6 +324,7 @@ impl<'t> RowWriter<'t> {
     ) -> Result<()> {
         for slot in slots {
             self.put(TruthTable::Destroyed, u64::from(slot), &keyring.destruction_mark(slot))?;
+            self.slots.push(Keyring::erased_slot(slot));
         }
         Ok(())
     }
@@ -334,7 +352,7 @@ impl<'t> RowWriter<'t> {
     /// seal.
     fn finish(mut self) -> Result<Written> {
         let Some(keyring) = self.vault.keyring() else {
-            return Ok(Written { record: self.record, slot: None });
+            return Ok(Written { record: self.record, ..Written::default() });
         };
         let slot = keyring.unrecorded_slot();
         if let Some(slot) = slot {
@@ -350,6 +368,12 @@ impl<'t> RowWriter<'t> {
         if head != sealed {
             self.put(TruthTable::Audit, layout::AUDIT_HEAD, &sealed)?;
         }
-        Ok(Written { record: self.record, slot })
+        let mut slots = match self.record {
+            Some(_) => keyring.unrecorded_slots(),
+            None => Vec::new(),
+        };
+        slots.retain(|new| self.slots.iter().all(|slot| slot.number != new.number));
+        slots.extend(self.slots);
+        Ok(Written { record: self.record, slot, keyring: slots })
     }
 }

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use grainstore_index::Sequence;
 use redb::ReadableDatabase;
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::disk::change_record::ChangeRecord;
-use crate::disk::journal::Record;
-use crate::disk::journaling::{Applying, apply_batch, end_scrub};
+use crate::disk::journal::{Head, Journal, Record};
+use crate::disk::journaling::{Applying, apply_batch, end_scrub, last_slot, next_batch};
 use crate::disk::layout::{self, ErasureRecord, PendingScrub};
 use crate::disk::position::Position;
 use crate::disk::truth_tables::TruthTable;
@@ -33,22 +33,33 @@ struct Effects {
     erasures: Option<Vec<u8>>,
     /// True if rules or the switch of CAL change.
     settings: bool,
+    /// Slots of the keyring that are destroyed, with their marks.
+    destroyed: Vec<(u32, Vec<u8>)>,
 }
 
 impl Effects {
-    /// The effects of a record after the log had `last`, and its last sequence then.
-    fn of(changes: &ChangeRecord, mut last: Sequence) -> Result<(Self, Sequence)> {
-        let (mut effects, before) = (Self::default(), last);
+    /// The effects of a record on a copy whose log has `last` and whose keyring ends with `slot`. They are set to what
+    /// they are after it.
+    fn of(changes: &ChangeRecord, (last, slot): (&mut Sequence, &mut u32)) -> Result<Self> {
+        let (mut effects, before) = (Self::default(), *last);
         for row in changes.rows() {
             let (table, key, value) = row?;
             match table {
                 TruthTable::Log => {
                     let at = Sequence::new(key.try_into().map_or(0, u64::from_be_bytes));
                     effects.stubbed.extend(Some(at).filter(|at| *at <= before));
-                    last = last.max(at);
+                    *last = at.max(*last);
                 }
                 TruthTable::Meta if key == layout::META_ERASURES.as_bytes() => {
                     effects.erasures = value.map(<[u8]>::to_vec);
+                }
+                TruthTable::Meta if key == layout::META_SLOTS.as_bytes() => {
+                    *slot = value.map_or(Ok(0), last_slot)?.max(*slot);
+                }
+                TruthTable::Destroyed => {
+                    let number = key.try_into().map_or(0, u64::from_be_bytes);
+                    let number = u32::try_from(number).unwrap_or_default();
+                    effects.destroyed.extend(value.map(|mark| (number, mark.to_vec())));
                 }
                 TruthTable::Meta => {
                     let settings = [layout::META_PRESET, layout::META_CAL];
@@ -57,7 +68,16 @@ impl Effects {
                 _ => {}
             }
         }
-        Ok((effects, last))
+        Ok(effects)
+    }
+
+    /// Adds those of the records after these.
+    fn add(&mut self, later: Self) {
+        let Self { stubbed, erasures, settings, destroyed } = later;
+        self.stubbed.extend(stubbed);
+        self.erasures = erasures.or(self.erasures.take());
+        self.settings |= settings;
+        self.destroyed.extend(destroyed);
     }
 }
 
@@ -70,7 +90,7 @@ impl Writer {
         &mut self,
         from: &Position,
         (batch, applying): (&[Record], Applying),
-        switch: &SharedCalSwitch,
+        (journal, switch): (&dyn Journal, &SharedCalSwitch),
     ) -> Result<()> {
         self.check_running()?;
         self.stop_on_error(|writer| {
@@ -79,14 +99,17 @@ impl Writer {
                 // Records are written together up to one that is more than rows.
                 let mut last = writer.view.last_sequence()?;
                 let (mut plain, mut special) = (0_usize, None);
+                let mut slot = 0;
                 for record in rest {
-                    let (effects, after) = Effects::of(&record.changes()?, last)?;
-                    last = after;
+                    let effects = Effects::of(&record.changes()?, (&mut last, &mut slot))?;
                     if effects != Effects::default() {
                         special = Some(effects);
                         break;
                     }
                     plain = plain.saturating_add(1);
+                }
+                if let Some(end) = writer.adopt_slots(&from, journal, slot)? {
+                    return writer.follow_at_once(&from, &end, (journal, switch));
                 }
                 let (now, later) = rest.split_at_checked(plain).unwrap_or((rest, &[]));
                 if !now.is_empty() {
@@ -109,23 +132,74 @@ impl Writer {
         record: &Record,
         (effects, switch): (Effects, &SharedCalSwitch),
     ) -> Result<Position> {
-        let Effects { stubbed, erasures, settings } = effects;
-        if let Some(row) = erasures {
-            let pending = ErasureRecord::open(&row)?.pending;
+        self.fold_before(&effects)?;
+        if let Some(row) = &effects.erasures {
+            let pending = ErasureRecord::open(row)?.pending;
             let is_scrubbed = |of: &PendingScrub| pending.iter().all(|still| still.user != of.user);
             if self.view.erasures()?.pending.iter().any(is_scrubbed) {
                 // The leader has scrubbed its files, and forgets that they are to be.
                 self.scrub_copy()?;
             }
         }
-        let mut touched = BTreeSet::new();
-        let mut window = ConversationWindow::of(&self.view);
-        for at in &stubbed {
+        let touched = self.dependents(&effects)?;
+        let to = apply_batch(&self.db, from, std::slice::from_ref(record), Applying::Synced)?;
+        self.publish_effects(effects, touched, switch)?;
+        Ok(to)
+    }
+
+    /// Writes the records up to an end of the journal, and publishes them together: a grain is encrypted under a key that
+    /// a later one of them destroyed.
+    fn follow_at_once(
+        &mut self,
+        from: &Position,
+        end: &Head,
+        (journal, switch): (&dyn Journal, &SharedCalSwitch),
+    ) -> Result<()> {
+        let (mut at, mut all) = (*from, Effects::default());
+        let (mut last, mut slot) = (self.view.last_sequence()?, 0);
+        loop {
+            let batch = next_batch(journal, &at, end)?;
+            if batch.is_empty() {
+                break;
+            }
+            for record in &batch {
+                all.add(Effects::of(&record.changes()?, (&mut last, &mut slot))?);
+            }
+            self.fold_before(&all)?;
+            at = apply_batch(&self.db, &at, &batch, Applying::WhenOpened)?;
+        }
+        // What came and went in between was never shown.
+        let shown = self.view.last_sequence()?;
+        all.stubbed.retain(|at| *at <= shown);
+        let touched = self.dependents(&all)?;
+        self.publish_effects(all, touched, switch)?;
+        self.scrub_what_was_read()
+    }
+
+    /// Has the index hold all grains before keys are destroyed: the addresses of those that are encrypted under them
+    /// cannot be computed then.
+    fn fold_before(&mut self, effects: &Effects) -> Result<()> {
+        if effects.destroyed.is_empty() { Ok(()) } else { self.fold_all() }
+    }
+
+    /// Returns the grains whose texts have words of those that become stubs.
+    fn dependents(&self, effects: &Effects) -> Result<BTreeSet<Sequence>> {
+        let (mut touched, mut window) = (BTreeSet::new(), ConversationWindow::of(&self.view));
+        for at in &effects.stubbed {
             touched.extend(window.dependents(*at)?);
         }
-        drop(window);
-        let to = apply_batch(&self.db, from, std::slice::from_ref(record), Applying::Synced)?;
+        Ok(touched)
+    }
+
+    /// Publishes rows that were written, with what else they change.
+    fn publish_effects(
+        &mut self,
+        Effects { stubbed, settings, destroyed, .. }: Effects,
+        touched: BTreeSet<Sequence>,
+        switch: &SharedCalSwitch,
+    ) -> Result<()> {
         self.publish_log()?;
+        self.destroy_slots(&destroyed)?;
         if !stubbed.is_empty() {
             self.retrieval.text_index.reindex(touched);
             self.scrub.note_stubbed(stubbed);
@@ -137,7 +211,40 @@ impl Writer {
             switch.set(CalSwitch::of_row(row.as_deref()));
             self.rules.replace(stored_rules(&meta)?.rules()?);
         }
-        Ok(to)
+        Ok(())
+    }
+
+    /// Has the keyring of an encrypted copy hold a slot, before rows that are encrypted under it. Returns an end of the
+    /// journal by which one of them was destroyed, if that is so.
+    fn adopt_slots(
+        &self,
+        from: &Position,
+        journal: &dyn Journal,
+        slot: u32,
+    ) -> Result<Option<Head>> {
+        let Some(keyring) = self.db.vault().keyring() else { return Ok(None) };
+        let mut destroyed_by = None;
+        if slot >= keyring.slot_count() {
+            let (end, slots) = journal.keyring(from.shard, keyring.slot_count())?;
+            destroyed_by = keyring.adopt(&slots)?.then_some(end);
+        }
+        keyring.record_slot(slot)?;
+        Ok(destroyed_by)
+    }
+
+    /// Destroys the keys that a record destroyed.
+    fn destroy_slots(&self, destroyed: &[(u32, Vec<u8>)]) -> Result<()> {
+        let Some(keyring) = self.db.vault().keyring() else { return Ok(()) };
+        for (slot, mark) in destroyed {
+            if *mark != keyring.destruction_mark(*slot) {
+                let message = format!(
+                    "a record destroys slot {slot} of the keyring, and is not the leader's"
+                );
+                return Err(Error::truth_damaged(message));
+            }
+            keyring.destroy_slot(*slot)?;
+        }
+        Ok(())
     }
 
     /// Scrubs the files if records erased something when the copy was opened: their pages of before are there still.

@@ -269,6 +269,11 @@ impl StoreInner {
         self.counters.as_ref().map_or(0, |counters| counters.waiting())
     }
 
+    /// Returns `true` for a copy of a store that has a journal.
+    pub(crate) fn has_journal(&self) -> bool {
+        self.journaling.is_some()
+    }
+
     /// The journal that this copy follows; `None` if it leads, or has none.
     pub(crate) fn follows(&self) -> Option<&Journaling> {
         let follows =

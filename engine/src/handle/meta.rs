@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
+use crate::disk::journaling::last_slot;
 use crate::disk::keyring::{Keyring, Secret, fill_random};
 use crate::disk::layout::{self, PlainEnvelope, RowKey};
 use crate::disk::row_sums;
@@ -51,6 +52,7 @@ pub(crate) fn initialize(
         if let Some(preset) = options.preset.filter(|preset| *preset != Preset::default()) {
             meta(layout::META_PRESET, &seal_rules(&StoredRules::of(preset))?)?;
         }
+        rows.put_store_slot();
         let genesis = AuditRecord::new(AuditOperation::Create, Vec::new());
         let policy_set =
             StoredRules::of(options.preset.unwrap_or_default()).rules()?.policy_set()?;
@@ -200,7 +202,7 @@ pub(crate) fn read_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> 
         Ok(meta.get(name)?.map(|row| row.value().to_vec()))
     };
     let missing = || Error::integrity("the store lacks its audit key");
-    check_keyring(&row, vault, options.key.is_some())?;
+    check_keyring(&row, vault, options)?;
     // Format 1 did not mark destroyed keys; the upgrade does.
     if format >= layout::FIRST_FORMAT_WITH_SEAL {
         vault.check_destruction_marks(&txn)?;
@@ -239,10 +241,10 @@ pub(crate) fn check_seal(db: &Database, vault: &Vault) -> Result<()> {
 fn check_keyring(
     row: &impl Fn(&str) -> Result<Option<Vec<u8>>>,
     vault: &Vault,
-    has_key: bool,
+    options: &OpenOptions,
 ) -> Result<()> {
     match (row(layout::META_ENCRYPTED)?.as_deref(), vault.keyring()) {
-        (None, None) if has_key => Err(key_error(
+        (None, None) if options.key.is_some() => Err(key_error(
             "a key was given, and this store is not encrypted",
             "open it without a key; to encrypt what it holds, import it into a new encrypted store",
         )),
@@ -250,6 +252,10 @@ fn check_keyring(
         (Some(kind), _) if kind != layout::ENCRYPTION_SCHEME => {
             let message = "the store is encrypted in a way that is not known";
             Err(Error::new(ErrorKind::StoreVersion, message))
+        }
+        // That of a copy comes from its journal, with the key.
+        (Some(_), None) if options.journaling.is_some() && options.key.is_none() => {
+            Err(no_key_given())
         }
         (Some(_), None) => Err(Error::integrity("the store is encrypted, and its keyring is gone")
             .with_hint("put back the file named keyring; without it nothing can be read")),
@@ -260,13 +266,8 @@ fn check_keyring(
             Err(Error::integrity("the keyring belongs to another store"))
         }
         (Some(_), Some(keyring)) => {
-            match row(layout::META_SLOTS)?.as_deref().map(<[u8; 4]>::try_from) {
-                None => Ok(()),
-                Some(Ok(slot)) => keyring.record_slot(u32::from_be_bytes(slot)),
-                Some(Err(_)) => {
-                    Err(Error::truth_damaged("the count of the keyring's slots is damaged"))
-                }
-            }
+            let slot = row(layout::META_SLOTS)?.map(|row| last_slot(&row)).transpose()?;
+            slot.map_or(Ok(()), |slot| keyring.record_slot(slot))
         }
     }
 }
@@ -323,10 +324,7 @@ impl StoreIdentity {
 pub(crate) fn open_vault(path: &Path, options: &OpenOptions) -> Result<Vault> {
     let is_encrypted = directory::keyring_path(path).exists();
     match &options.key {
-        None if is_encrypted => Err(key_error(
-            "this store is encrypted, and no key was given",
-            "give the key or the passphrase it opens with",
-        )),
+        None if is_encrypted => Err(no_key_given()),
         None => Ok(Vault::default()),
         // The metadata tells later if the keyring was lost or never existed (see `check_keyring`).
         Some(key) => {
@@ -338,6 +336,13 @@ pub(crate) fn open_vault(path: &Path, options: &OpenOptions) -> Result<Vault> {
                 .map_or_else(Vault::default, |keyring| Vault::with_keyring(Arc::new(keyring))))
         }
     }
+}
+
+fn no_key_given() -> Error {
+    key_error(
+        "this store is encrypted, and no key was given",
+        "give the key or the passphrase it opens with",
+    )
 }
 
 fn key_error(message: &str, hint: &'static str) -> Error {

@@ -82,14 +82,18 @@ impl Store {
             let set_up =
                 |new: &Path| initialize(&database.create(new)?, &identity, &vault, &options);
             directory::create_truth(path, set_up)?;
-            vault
+            Some(vault)
+        } else if options.journaling.is_none() {
+            Some(open_vault(path, options)?)
         } else {
-            open_vault(path, options)?
+            None
         };
         directory::sync_directory(path)?;
         let start = || {
             let db = database.open(directory::truth_path(path))?;
-            let options = &follow_journal(&db, options)?;
+            let options = &follow_journal(path, &db, options)?;
+            // A copy has the keys of its journal.
+            let vault = vault.clone().map_or_else(|| open_vault(path, options), Ok)?;
             let settings = StoreSettings::of(&db, &vault, options, !options.follows())?;
             let index =
                 open_index(&database, &directory::resolve_link(&directory::index_path(path))?)?;

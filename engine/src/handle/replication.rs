@@ -11,8 +11,9 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
 use crate::disk::journal::{Head, Lead, ShardStatus, fenced};
 use crate::disk::journaling::{
-    Applying, CommitPosition, JournalWriter, catch_up, check_end, next_batch,
+    Applying, CommitPosition, JournalWriter, catch_up, check_end, next_batch, position_in, slots_in,
 };
+use crate::disk::keyring;
 use crate::disk::position::Position;
 use crate::handle::options::{JournalRole, Journaling, OpenOptions};
 use crate::handle::store::Store;
@@ -66,8 +67,9 @@ impl Store {
             }
             let (switch, syncs) = (self.inner().switch.clone(), unsynced.add(batch.len()));
             let applying = if syncs { Applying::Synced } else { Applying::Unsynced };
+            let journal = Arc::clone(&journaling.journal);
             self.run_exclusive_on_index(move |writer| {
-                writer.follow(&from, (&batch, applying), &switch)
+                writer.follow(&from, (&batch, applying), (&*journal, &switch))
             })?;
         }
     }
@@ -176,10 +178,8 @@ pub(super) fn create_copy(path: &Path, builder: &Builder, options: &OpenOptions)
             }
         };
     }
-    let set_up = |new: &Path| {
-        let db = builder.create(new)?;
-        catch_up(&db, &*journaling.journal, shard).map(drop)
-    };
+    let set_up =
+        |new: &Path| follow_to_end(path, &builder.create(new)?, (journaling, options)).map(drop);
     directory::create_truth(path, set_up)?;
     Ok(true)
 }
@@ -189,7 +189,11 @@ pub(super) fn create_copy(path: &Path, builder: &Builder, options: &OpenOptions)
 /// # Errors
 /// `ERR_FENCED` if another node took the lead; `ERR_DIVERGED` for a store that has no journal, or is not to have one;
 /// those of [`catch_up`].
-pub(super) fn follow_journal(db: &Database, options: &OpenOptions) -> Result<OpenOptions> {
+pub(super) fn follow_journal(
+    path: &Path,
+    db: &Database,
+    options: &OpenOptions,
+) -> Result<OpenOptions> {
     let Some(journaling) = &options.journaling else {
         return match Position::read(db)? {
             None => Ok(options.clone()),
@@ -204,11 +208,30 @@ pub(super) fn follow_journal(db: &Database, options: &OpenOptions) -> Result<Ope
             }
         };
     };
-    let at = catch_up(db, &*journaling.journal, journaling.shard())?;
+    let at = follow_to_end(path, db, (journaling, options))?;
     if options.follows() {
         journaling.note_leader(&journaling.journal.status(at.shard)?);
     }
     journaled(options, at.head)
+}
+
+/// Brings a copy to the end of its journal, with the keyring as it is there.
+fn follow_to_end(
+    path: &Path,
+    db: &Database,
+    (journaling, options): (&Journaling, &OpenOptions),
+) -> Result<Position> {
+    let (journal, shard) = (&*journaling.journal, journaling.shard());
+    if options.key.is_none() {
+        return catch_up(db, (journal, shard), &journal.status(shard)?.head);
+    }
+    // What the journal never had, of a leader that died, is in no row.
+    let kept = slots_in(db)?.min(keyring::count_slots(path)?);
+    let (end, slots) = journal.keyring(shard, kept)?;
+    check_end(&position_in(db, shard)?.head, &end)?;
+    // Before the rows that are encrypted under them.
+    keyring::replace_by_journal(path, kept, &slots)?;
+    catch_up(db, (journal, shard), &end)
 }
 
 /// Options whose commits go on in the journal after a head, if the copy leads.
@@ -245,13 +268,6 @@ fn check_leads(lead: &Lead, status: &ShardStatus) -> Result<()> {
 
 /// Refuses what a store with a journal cannot be.
 pub(super) fn check_options(options: &OpenOptions) -> Result<()> {
-    if options.key.is_some() {
-        let key = ErrorKind::Format(grainstore_format::ErrorKind::Key);
-        let message = "a store with a journal cannot be encrypted yet";
-        return Err(Error::new(key, message).with_hint(
-            "its keys would have to be in the journal too; keep encrypted stores on one machine",
-        ));
-    }
     if options.read_only {
         let message = "a copy that is opened read-only does not follow its journal";
         return Err(Error::new(ErrorKind::ReadOnly, message)

@@ -14,6 +14,7 @@ mod answers;
 mod application;
 mod changes;
 mod disk;
+mod encrypted_copies;
 mod erase;
 mod examine;
 #[cfg(shuttle)]

@@ -16,34 +16,48 @@ use super::kit::model::Model;
 use super::kit::offers::Settled;
 use super::{START_MS, clock_at};
 use crate::journal::{
-    CommitPosition, FileJournal, Head, Journal, Lead, MemoryJournal, Record, ShardId, ShardStatus,
-    unreachable,
+    CommitPosition, FileJournal, Head, Journal, KeyringSlot, Lead, MemoryJournal, Record, ShardId,
+    ShardStatus, unreachable,
 };
 use crate::{
     CalSwitch, ContentAddress, EraseOptions, ErrorKind, ExportOptions, ImportOptions, MasterKey,
     OpenOptions, PageOptions, Result, SessionOptions, Store,
 };
 
-const SHARD: ShardId = ShardId(1);
-const LONG: Duration = Duration::from_secs(600);
-const SOON: Duration = Duration::from_secs(5);
+pub(super) const SHARD: ShardId = ShardId(1);
+pub(super) const LONG: Duration = Duration::from_secs(600);
+pub(super) const SOON: Duration = Duration::from_secs(5);
 
 /// Two directories and a journal.
-struct Nodes {
-    directory: tempfile::TempDir,
-    journal: Arc<dyn Journal>,
+pub(super) struct Nodes {
+    pub(super) directory: tempfile::TempDir,
+    pub(super) journal: Arc<dyn Journal>,
+    /// The key of the copies.
+    pub(super) key: Option<[u8; 32]>,
 }
 
 impl Nodes {
-    fn with(journal: impl Journal + 'static) -> Self {
-        Self { directory: tempfile::tempdir().unwrap(), journal: Arc::new(journal) }
+    pub(super) fn with(journal: impl Journal + 'static) -> Self {
+        Self { directory: tempfile::tempdir().unwrap(), journal: Arc::new(journal), key: None }
     }
 
-    fn path(&self, node: &str) -> PathBuf {
+    /// The same, with encrypted copies.
+    pub(super) fn encrypted(self) -> Self {
+        Self { key: Some([7; 32]), ..self }
+    }
+
+    fn options(&self) -> OpenOptions {
+        match self.key {
+            Some(key) => OpenOptions::new().key(MasterKey::new(key)),
+            None => OpenOptions::new(),
+        }
+    }
+
+    pub(super) fn path(&self, node: &str) -> PathBuf {
         self.directory.path().join(node)
     }
 
-    fn try_lead(&self, node: &str, options: OpenOptions) -> Result<Store> {
+    pub(super) fn try_lead(&self, node: &str, options: OpenOptions) -> Result<Store> {
         let lead = self.journal.lead(SHARD, node, LONG)?;
         let leading = options.create(true).leading(Arc::clone(&self.journal), lead.clone(), SOON);
         let opened = Store::open(self.path(node), &leading);
@@ -53,23 +67,23 @@ impl Nodes {
         opened
     }
 
-    fn lead(&self, node: &str) -> Store {
-        self.try_lead(node, OpenOptions::new()).unwrap()
+    pub(super) fn lead(&self, node: &str) -> Store {
+        self.try_lead(node, self.options()).unwrap()
     }
 
-    fn hand_over(&self, store: &Store) {
+    pub(super) fn hand_over(&self, store: &Store) {
         store.close().unwrap();
         let status = self.journal.status(SHARD).unwrap();
         let lead = Lead::new((SHARD, status.epoch), "", LONG, status.head);
         self.journal.release(&lead).unwrap();
     }
 
-    fn try_follow(&self, node: &str) -> Result<Store> {
-        let options = OpenOptions::new().create(true).following(Arc::clone(&self.journal), SHARD);
+    pub(super) fn try_follow(&self, node: &str) -> Result<Store> {
+        let options = self.options().create(true).following(Arc::clone(&self.journal), SHARD);
         Store::open(self.path(node), &options)
     }
 
-    fn follow(&self, node: &str) -> Store {
+    pub(super) fn follow(&self, node: &str) -> Store {
         self.try_follow(node).unwrap()
     }
 
@@ -78,7 +92,7 @@ impl Nodes {
     }
 
     /// Asserts that the closed copies have the same rows, and that nothing is wrong with them.
-    fn assert_same(&self, nodes: &[&str]) {
+    pub(super) fn assert_same(&self, nodes: &[&str]) {
         let first = self.rows(nodes[0]);
         for node in nodes {
             let rows = self.rows(node);
@@ -86,19 +100,19 @@ impl Nodes {
             for (table, rows) in &rows {
                 assert_eq!(&first[table], rows, "{node}: {table}");
             }
-            let report = crate::verify(&self.path(node), &OpenOptions::new().read_only(true), true);
+            let report = crate::verify(&self.path(node), &self.options().read_only(true), true);
             let report = report.unwrap();
             assert!(report.problems.is_empty(), "{node}: {:?}", report.problems);
         }
     }
 }
 
-fn belief(user: &str, number: i64) -> grainstore_format::Grain {
+pub(super) fn belief(user: &str, number: i64) -> grainstore_format::Grain {
     let grain = BeliefBuilder::new(EpochMs::new(number), user, "likes", "tea", 1.0);
     grain.user_id(user).build().unwrap()
 }
 
-fn put(store: &Store, user: &str, number: i64) -> Result<ContentAddress> {
+pub(super) fn put(store: &Store, user: &str, number: i64) -> Result<ContentAddress> {
     let operator = store.session(SessionOptions::default());
     operator.put(belief(user, number)).map(|put| put.address())
 }
@@ -108,11 +122,11 @@ fn put_event(store: &Store, number: i64, text: &str) -> ContentAddress {
     store.session(SessionOptions::default()).put(event).unwrap().address()
 }
 
-fn at(store: &Store) -> CommitPosition {
+pub(super) fn at(store: &Store) -> CommitPosition {
     store.position().unwrap().unwrap()
 }
 
-fn code<T>(outcome: Result<T>) -> &'static str {
+pub(super) fn code<T>(outcome: Result<T>) -> &'static str {
     outcome.err().map_or("none", |error| error.code())
 }
 
@@ -295,7 +309,7 @@ fn every_copy_has_reads_of_its_own_and_nothing_is_wrong_with_them() {
 }
 
 /// The files of a directory that have these bytes.
-fn files_with(path: &Path, bytes: &[u8]) -> Vec<PathBuf> {
+pub(super) fn files_with(path: &Path, bytes: &[u8]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(path).unwrap() {
         let path = entry.unwrap().path();
@@ -379,6 +393,7 @@ fn a_copy_that_is_ahead_of_its_journal_or_of_another_refuses() {
     let restored = Nodes {
         directory: nodes.directory,
         journal: Arc::new(FileJournal::new(directory.path().join("journal"))),
+        key: None,
     };
     assert_eq!(code(restored.try_follow("one")), "ERR_DIVERGED");
     assert_eq!(code(restored.try_lead("one", OpenOptions::new())), "ERR_DIVERGED");
@@ -409,9 +424,6 @@ fn a_copy_that_is_ahead_of_its_journal_or_of_another_refuses() {
     Store::open(&plain, &OpenOptions::new().create(true)).unwrap().close().unwrap();
     assert_eq!(follow(&plain, &journal, SHARD), "ERR_DIVERGED");
     strange.hand_over(&leader);
-    let encrypted = OpenOptions::new().key(MasterKey::new([7; 32]));
-    assert_eq!(code(strange.try_lead("two", encrypted.clone())), "ERR_KEY");
-    assert_eq!(code(strange.try_lead("two", encrypted.read_only(true))), "ERR_KEY");
     assert_eq!(code(strange.try_lead("one", OpenOptions::new().read_only(true))), "ERR_READ_ONLY");
 }
 
@@ -470,6 +482,11 @@ impl Journal for Arc<Altered> {
         Ok(records)
     }
 
+    fn keyring(&self, shard: ShardId, from: u32) -> Result<(Head, Vec<KeyringSlot>)> {
+        let (head, slots) = self.journal.keyring(shard, from)?;
+        Ok((self.head(shard, head)?, slots))
+    }
+
     fn status(&self, shard: ShardId) -> Result<ShardStatus> {
         let ShardStatus { head, epoch, leader, lease, .. } = self.journal.status(shard)?;
         Ok(ShardStatus::new(self.head(shard, head)?, epoch, leader, lease))
@@ -524,11 +541,11 @@ fn a_record_that_was_altered_is_not_applied_wherever_a_batch_ends() {
 
 /// A journal whose answers are lost as the test says.
 #[derive(Debug, Default)]
-struct Lossy {
+pub(super) struct Lossy {
     journal: MemoryJournal,
     /// Number of the next appends that fail before, and then after they were made.
-    unsent: AtomicU32,
-    lost: AtomicU32,
+    pub(super) unsent: AtomicU32,
+    pub(super) lost: AtomicU32,
     /// True if it is not reached at all.
     down: Mutex<bool>,
     appends: AtomicU64,
@@ -578,6 +595,11 @@ impl Journal for Arc<Lossy> {
     fn read(&self, shard: ShardId, after: u64, bytes: usize) -> Result<Vec<Record>> {
         self.reach()?;
         self.journal.read(shard, after, bytes)
+    }
+
+    fn keyring(&self, shard: ShardId, from: u32) -> Result<(Head, Vec<KeyringSlot>)> {
+        self.reach()?;
+        self.journal.keyring(shard, from)
     }
 
     fn status(&self, shard: ShardId) -> Result<ShardStatus> {

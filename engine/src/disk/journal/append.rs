@@ -54,5 +54,6 @@ pub(crate) fn append_surely(
 /// Returns `true` if the journal has this record in its place.
 fn is_appended(journal: &dyn Journal, lead: &Lead, record: &Record) -> Result<bool> {
     let before = record.commit().saturating_sub(1);
-    Ok(journal.read(lead.shard, before, 1)?.first() == Some(record))
+    let there = journal.read(lead.shard, before, 1)?;
+    Ok(there.first().is_some_and(|there| there.as_bytes() == record.as_bytes()))
 }

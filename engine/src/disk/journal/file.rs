@@ -1,6 +1,7 @@
 //! A journal in files of one directory: for several processes of one machine.
 //!
-//! A shard has a file of records, one with its lead, and one whose lock says who reads or writes the two.
+//! A shard has a file of records, one with its lead, and one whose lock says who reads or writes the two. One that is
+//! encrypted has a file of keyring slots, too, and another of those that the record to be appended next comes with.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -12,7 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Head, Journal, Lead, MAX_RECORD_BYTES, Record, ShardId, ShardStatus, damaged, fenced, led_by,
+    Head, Journal, KEYRING_SLOT_BYTES, KeyringSlot, Lead, MAX_RECORD_BYTES, Record, ShardId,
+    ShardStatus, damaged, fenced, led_by,
 };
 use crate::base::error::Result;
 use crate::disk::directory;
@@ -158,7 +160,53 @@ impl Locked<'_> {
         Ok(known.clone())
     }
 
+    fn keyring(&self) -> PathBuf {
+        self.journal.path(self.shard, "keyring")
+    }
+
+    fn new_slots(&self) -> PathBuf {
+        self.journal.path(self.shard, "slots")
+    }
+
+    /// Keeps the slots of a record that is appended next: a crash in between leaves both or neither.
+    fn announce(&self, record: &Record) -> Result<()> {
+        let mut bytes = record.commit().to_be_bytes().to_vec();
+        for slot in record.slots() {
+            bytes.extend_from_slice(&slot.number.to_be_bytes());
+            bytes.extend_from_slice(&slot.bytes);
+        }
+        bytes.extend_from_slice(&crc32fast::hash(&bytes).to_be_bytes());
+        let mut file = private(&self.new_slots())?;
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        directory::sync_directory(&self.journal.directory)
+    }
+
+    /// Writes announced slots to their places if their record was appended, and drops them otherwise.
+    fn settle(&self, known: &Known) -> Result<()> {
+        let Some(mut file) = open(&self.new_slots())? else { return Ok(()) };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        if let Some((commit, slots)) = announced(&bytes)
+            && commit <= known.head.commit
+        {
+            let mut keyring = private(&self.keyring())?;
+            for slot in slots {
+                let place = u64::from(slot.number).saturating_mul(KEYRING_SLOT_BYTES as u64);
+                keyring.seek(SeekFrom::Start(place))?;
+                keyring.write_all(&slot.bytes)?;
+            }
+            keyring.sync_all()?;
+            directory::sync_directory(&self.journal.directory)?;
+        }
+        directory::shred(&self.new_slots())
+    }
+
     fn append(&self, record: &Record, known: &Known) -> Result<()> {
+        self.settle(known)?;
+        if !record.slots().is_empty() {
+            self.announce(record)?;
+        }
         let path = self.records();
         let is_new = !path.exists();
         let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
@@ -219,6 +267,10 @@ impl Journal for FileJournal {
             return Err(fenced(format!("the journal ends with commit {}", known.head.commit)));
         }
         locked.append(record, &known)?;
+        if !record.slots().is_empty() {
+            // It is appended: what fails here is made up for when the slots are read, or with the next.
+            let _ = locked.settle(&locked.known()?);
+        }
         Ok(record.head())
     }
 
@@ -239,10 +291,48 @@ impl Journal for FileJournal {
         Ok(records)
     }
 
+    fn keyring(&self, shard: ShardId, from: u32) -> Result<(Head, Vec<KeyringSlot>)> {
+        let locked = self.lock(shard)?;
+        let known = locked.known()?;
+        locked.settle(&known)?;
+        let Some(mut file) = open(&locked.keyring())? else { return Ok((known.head, Vec::new())) };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        let (slots, rest) = bytes.as_chunks::<KEYRING_SLOT_BYTES>();
+        if !rest.is_empty() {
+            return Err(damaged("the keyring of a journal was cut off"));
+        }
+        let slots = (0..).zip(slots).map(|(number, bytes)| KeyringSlot::new(number, *bytes));
+        Ok((known.head, slots.filter(|slot| slot.number >= from).collect()))
+    }
+
     fn status(&self, shard: ShardId) -> Result<ShardStatus> {
         let locked = self.lock(shard)?;
         Ok(locked.lease()?.status(locked.known()?.head))
     }
+}
+
+/// The commit and the slots of an announcement; `None` for one that was cut off.
+fn announced(bytes: &[u8]) -> Option<(u64, Vec<KeyringSlot>)> {
+    let (body, sum) = bytes.split_last_chunk::<4>()?;
+    if crc32fast::hash(body).to_be_bytes() != *sum {
+        return None;
+    }
+    let (commit, slots) = body.split_first_chunk::<8>()?;
+    let slots = slots.chunks_exact(4 + KEYRING_SLOT_BYTES).filter_map(|slot| {
+        let (number, bytes) = slot.split_first_chunk::<4>()?;
+        Some(KeyringSlot::new(u32::from_be_bytes(*number), bytes.try_into().ok()?))
+    });
+    Some((u64::from_be_bytes(*commit), slots.collect()))
+}
+
+/// Opens a file to write it, made as its owner's alone.
+fn private(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    Ok(options.open(path)?)
 }
 
 fn open(path: &Path) -> Result<Option<File>> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Head, Journal, Lead, Record, ShardId, ShardStatus, fenced, led_by};
+use super::{Head, Journal, KeyringSlot, Lead, Record, ShardId, ShardStatus, fenced, led_by};
 use crate::base::error::Result;
 
 /// A journal in memory, shared by the nodes of one process. It is gone with the process.
@@ -27,6 +27,7 @@ pub struct MemoryJournal(Mutex<BTreeMap<ShardId, Shard>>);
 #[derive(Debug, Default)]
 struct Shard {
     records: Vec<Record>,
+    keyring: BTreeMap<u32, KeyringSlot>,
     epoch: u64,
     leader: Option<String>,
     until: Option<Instant>,
@@ -99,7 +100,8 @@ impl Journal for MemoryJournal {
             return Err(fenced(format!("the journal ends with commit {}", head.commit)));
         }
         of.keep(lead)?;
-        of.records.push(record.clone());
+        of.records.push(record.clone().with_slots(Vec::new()));
+        of.keyring.extend(record.slots().iter().map(|slot| (slot.number, slot.clone())));
         Ok(of.head())
     }
 
@@ -115,6 +117,12 @@ impl Journal for MemoryJournal {
             fits
         });
         Ok(within.map(|(_, record)| record.clone()).collect())
+    }
+
+    fn keyring(&self, shard: ShardId, from: u32) -> Result<(Head, Vec<KeyringSlot>)> {
+        let mut shards = self.lock();
+        let of = shards.entry(shard).or_default();
+        Ok((of.head(), of.keyring.range(from..).map(|(_, slot)| slot.clone()).collect()))
     }
 
     fn status(&self, shard: ShardId) -> Result<ShardStatus> {

@@ -6,6 +6,7 @@
 
 mod append;
 mod file;
+mod keyring_slot;
 mod memory;
 mod record;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use crate::base::error::{Error, ErrorKind, Result};
 
 pub(crate) use append::append_surely;
 pub use file::FileJournal;
+pub use keyring_slot::{KEYRING_SLOT_BYTES, KeyringSlot};
 pub use memory::MemoryJournal;
 pub(crate) use record::check_size;
 pub use record::{Head, MAX_RECORD_BYTES, Record};
@@ -136,7 +138,8 @@ pub trait Journal: fmt::Debug + Send + Sync {
     fn release(&self, lead: &Lead) -> Result<()>;
 
     /// Appends a record if the journal ends with `after` and nobody took the lead, and keeps the lead for another
-    /// `ttl`. It is durable when this returns.
+    /// `ttl`. In the same step, or with neither, it writes the record's [keyring slots](Record::slots) in the place of
+    /// those with their numbers. It is durable when this returns.
     ///
     /// # Errors
     /// `ERR_FENCED` if one of the two is not so: this call appended nothing. `ERR_LIMIT` for a record of more than
@@ -148,6 +151,13 @@ pub trait Journal: fmt::Debug + Send + Sync {
     /// # Errors
     /// `ERR_INTEGRITY` if one is missing or none; `ERR_IO`.
     fn read(&self, shard: ShardId, after: u64, bytes: usize) -> Result<Vec<Record>>;
+
+    /// Returns the slots of the keyring of a shard from a number on, in their order, with the end that the journal has
+    /// with them; none for a store that is not encrypted.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    fn keyring(&self, shard: ShardId, from: u32) -> Result<(Head, Vec<KeyringSlot>)>;
 
     /// Returns where a shard stands, as the place that decides knows it and not a copy of that.
     ///

@@ -6,7 +6,7 @@ use std::fmt;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-use super::{ShardId, damaged};
+use super::{KeyringSlot, ShardId, damaged};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::change_record::ChangeRecord;
 
@@ -75,6 +75,7 @@ pub struct Record {
     commit: u64,
     epoch: u64,
     before: [u8; 32],
+    slots: Vec<KeyringSlot>,
 }
 
 impl fmt::Debug for Record {
@@ -102,7 +103,12 @@ impl Record {
         bytes.extend_from_slice(&epoch.to_be_bytes());
         bytes.extend_from_slice(&head.chain);
         bytes.extend_from_slice(changes.as_bytes());
-        Ok(Self { bytes, shard, commit, epoch, before: head.chain })
+        Ok(Self { bytes, shard, commit, epoch, before: head.chain, slots: Vec::new() })
+    }
+
+    /// The same, to be appended with these slots of the keyring.
+    pub(crate) fn with_slots(self, slots: Vec<KeyringSlot>) -> Self {
+        Self { slots, ..self }
     }
 
     /// Reads a record.
@@ -123,13 +129,20 @@ impl Record {
         let mut numbers = numbers.chunks_exact(8).filter_map(|number| number.try_into().ok());
         let mut next = || numbers.next().map(u64::from_be_bytes).ok_or_else(cut);
         let (shard, commit, epoch, before) = (ShardId(next()?), next()?, next()?, *before);
-        Ok(Self { bytes, shard, commit, epoch, before })
+        Ok(Self { bytes, shard, commit, epoch, before, slots: Vec::new() })
     }
 
     /// The bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The slots of the keyring that are appended with it: those of new users, and zeros in the place of those that it
+    /// destroys. They are no part of its bytes, and a record that was read has none.
+    #[must_use]
+    pub fn slots(&self) -> &[KeyringSlot] {
+        &self.slots
     }
 
     /// The shard.

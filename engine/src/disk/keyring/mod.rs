@@ -27,6 +27,7 @@ use self::user_slots::UserSlots;
 use crate::base::error::{Error, Result};
 use crate::base::sync::{Mutex, RwLock, RwLockReadGuard};
 use crate::disk::directory;
+use crate::disk::journal::{self, KeyringSlot};
 
 pub use provider::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
 pub(crate) use secret::{Secret, fill_random};
@@ -152,14 +153,7 @@ impl Keyring {
         medium.write_at(0, slots.as_flattened())?;
         let mut people = UserSlots::new();
         for slot in others {
-            let number = people.next;
-            people.next = number.checked_add(1).ok_or_else(damaged)?;
-            match Slot::decode(number, slot) {
-                Ok(Slot::User(person)) => people.add(number, person),
-                Ok(Slot::Erased) => {}
-                // Only the grains under this slot cannot be read.
-                Ok(Slot::Store(_)) | Err(_) => people.add_damaged(number, *slot),
-            }
+            people.add_next(slot).ok_or_else(damaged)?;
         }
         Ok(Some(Self::of(secret, people, KeyringSlots { medium, store: *store, wrap })))
     }
@@ -228,10 +222,70 @@ impl Keyring {
             .collect()
     }
 
+    /// Returns the number of slots, with that of the store: the number of the next one.
+    pub(crate) fn slot_count(&self) -> u32 {
+        self.users().next
+    }
+
+    /// Returns the slots that were given and that the truth does not record as used yet.
+    pub(crate) fn unrecorded_slots(&self) -> Vec<KeyringSlot> {
+        let first = self.recorded.load(Ordering::Acquire).saturating_add(1);
+        let people = self.users();
+        (first..people.next)
+            .map(|number| KeyringSlot::new(number, people.bytes_of(number)))
+            .collect()
+    }
+
+    /// Returns the slot of the store.
+    pub(crate) fn store_slot(&self) -> KeyringSlot {
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = Slot::Store(Box::new(file.store.clone()));
+        KeyringSlot::new(STORE_SLOT, slot.encode(STORE_SLOT))
+    }
+
+    /// Returns a slot as it is once it is destroyed.
+    pub(crate) fn erased_slot(number: u32) -> KeyringSlot {
+        KeyringSlot::new(number, Slot::Erased.encode(number))
+    }
+
+    /// Adds slots that a journal has after those of this copy, durably. Returns `true` if one is destroyed there, by a
+    /// record that comes later.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a slot is missing; `ERR_IO`.
+    pub(crate) fn adopt(&self, slots: &[KeyringSlot]) -> Result<bool> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = self.users().next;
+        let mut bytes = Vec::with_capacity(slots.len().saturating_mul(SLOT_BYTES));
+        for (number, slot) in (first..).zip(slots) {
+            if slot.number != number {
+                return Err(journal::damaged(format!(
+                    "the journal lacks slot {number} of the keyring"
+                )));
+            }
+            bytes.extend_from_slice(&slot.bytes);
+        }
+        file.medium.write_at(slot_offset(first), &bytes)?;
+        let mut people = self.users.write().unwrap_or_else(PoisonError::into_inner);
+        for slot in slots {
+            let added = people.add_next(&slot.bytes);
+            added.ok_or_else(|| journal::damaged("the keyring of the journal is too long"))?;
+        }
+        Ok(slots.iter().any(|slot| *slot == Self::erased_slot(slot.number)))
+    }
+
+    /// Destroys the secret in a slot, as a record of the journal says.
+    ///
+    /// # Errors
+    /// As [`Keyring::destroy`].
+    pub(crate) fn destroy_slot(&self, slot: u32) -> Result<()> {
+        let person = self.users().user_of(slot);
+        person.map_or(Ok(()), |person| self.destroy(&person, slot))
+    }
+
     /// Compares the slots with the destruction marks of the truth. A zeroed slot without a mark is damaged; a
     /// slot that is present in spite of its mark (a keyring from a backup) is destroyed again. A marked slot
-    /// whose user also has a later one is left to the end of that key rotation, which handles the index
-    /// first.
+    /// of a key rotation is left to the end of that, which handles the index first.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -242,8 +296,8 @@ impl Keyring {
         for slot in gone.into_iter().filter(|slot| !is_marked(*slot)) {
             people.add_damaged(slot, Slot::Erased.encode(slot));
         }
-        for (person, slot) in people.single_slots().into_iter().filter(|(_, slot)| is_marked(*slot))
-        {
+        let outside = people.outside_rotations().into_iter();
+        for (person, slot) in outside.filter(|(_, slot)| is_marked(*slot)) {
             file.medium.write_at(slot_offset(slot), &Slot::Erased.encode(slot))?;
             people.remove(&person, slot);
         }
@@ -568,6 +622,41 @@ impl Keyring {
     /// Returns the answer to a challenge, which only who has opened the keyring can tell.
     pub(crate) fn key_proof(&self, challenge: &[u8]) -> [u8; 32] {
         self.shared.token(KEY_PROOF, &[challenge])
+    }
+}
+
+/// Makes the keyring in the directory of a copy that of its journal: the first `kept` slots that it has, then those of
+/// the journal after them. Slots that its journal never had are gone then.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if the journal lacks a slot; `ERR_IO`.
+pub(crate) fn replace_by_journal(directory: &Path, kept: u32, slots: &[KeyringSlot]) -> Result<()> {
+    let mut file = KeyringFile::within(directory)?;
+    let there = file.read()?;
+    let mut bytes = there.clone().unwrap_or_default();
+    bytes.truncate(usize::try_from(slot_offset(kept)).unwrap_or(usize::MAX));
+    for (number, slot) in (kept..).zip(slots) {
+        if slot.number != number {
+            return Err(journal::damaged(format!(
+                "the journal lacks slot {number} of the keyring"
+            )));
+        }
+        bytes.extend_from_slice(&slot.bytes);
+    }
+    if bytes.is_empty() || there.as_ref() == Some(&bytes) {
+        return Ok(());
+    }
+    file.replace(&bytes)
+}
+
+/// Returns the number of whole slots in the keyring of a directory; 0 if there is none.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn count_slots(directory: &Path) -> Result<u32> {
+    match std::fs::metadata(directory::keyring_path(directory)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
+        found => Ok(u32::try_from(found?.len() / SLOT_BYTES as u64).unwrap_or(u32::MAX)),
     }
 }
 

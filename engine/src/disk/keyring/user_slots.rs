@@ -42,6 +42,19 @@ impl UserSlots {
         self.damaged.insert(number, bytes);
     }
 
+    /// Adds the slot with the next number, as it is on disk. `None` if there are as many as there can be.
+    pub(super) fn add_next(&mut self, bytes: &[u8; SLOT_BYTES]) -> Option<()> {
+        let number = self.next;
+        self.next = number.checked_add(1)?;
+        match Slot::decode(number, bytes) {
+            Ok(Slot::User(person)) => self.add(number, person),
+            Ok(Slot::Erased) => {}
+            // Only the grains under this slot cannot be read.
+            Ok(Slot::Store(_)) | Err(_) => self.add_damaged(number, *bytes),
+        }
+        Some(())
+    }
+
     pub(super) fn remove(&mut self, person: &[u8; 32], number: u32) {
         if let Some(slots) = self.by_token.get_mut(person) {
             slots.retain(|slot| *slot != number);
@@ -69,14 +82,33 @@ impl UserSlots {
         self.slots.contains_key(&number) || self.damaged.contains_key(&number)
     }
 
-    /// Returns the users that have exactly one slot, with it.
-    pub(super) fn single_slots(&self) -> Vec<([u8; 32], u32)> {
-        let slots = self.by_token.iter();
-        let only = slots.filter_map(|(token, slots)| match **slots {
-            [slot] => Some((*token, slot)),
-            _ => None,
-        });
-        only.collect()
+    /// Returns the slots that are not the former ones of a key rotation, each with its user: the last of each user, and
+    /// those before a slot that the user was given anew.
+    pub(super) fn outside_rotations(&self) -> Vec<([u8; 32], u32)> {
+        let is_first = |slot: u32| {
+            self.slot_at(slot).is_some_and(|slot| slot.generation == super::FIRST_GENERATION)
+        };
+        let mut found = Vec::new();
+        for (token, slots) in &self.by_token {
+            let later = slots.iter().skip(1).map(|slot| is_first(*slot)).chain([true]);
+            let outside = slots.iter().zip(later).filter(|(_, is_anew)| *is_anew);
+            found.extend(outside.map(|(slot, _)| (*token, *slot)));
+        }
+        found
+    }
+
+    /// Returns the user of a slot that is in use.
+    pub(super) fn user_of(&self, number: u32) -> Option<[u8; 32]> {
+        self.slots.get(&number).map(|slot| slot.token)
+    }
+
+    /// Returns the bytes of a slot.
+    pub(super) fn bytes_of(&self, number: u32) -> [u8; SLOT_BYTES] {
+        match (self.damaged.get(&number), self.slots.get(&number)) {
+            (Some(bytes), _) => *bytes,
+            (None, Some(person)) => Slot::User(person.clone()).encode(number),
+            (None, None) => Slot::Erased.encode(number),
+        }
     }
 
     /// Returns the first damaged slot up to this number: it may belong to any user.

@@ -60,10 +60,11 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// `ERR_KEY` for a store that is not encrypted, and where the provider has no key, or another one when it
-    /// is asked again; `ERR_CONFLICT` for a key file within a store; `ERR_IO`, after which the store opens with
+    /// `ERR_KEY` for a store that is not encrypted or has a journal, and where the provider has no key, or another
+    /// one when it is asked again; `ERR_CONFLICT` for a key file within a store; `ERR_IO`, after which the store opens with
     /// one of the two keys.
     pub fn rotate_key(&self, key: impl KeyProvider + 'static) -> Result<()> {
+        self.check_may_rotate()?;
         let key: Arc<dyn KeyProvider> = Arc::new(key);
         self.run_exclusive(move |writer| writer.rotate_key(key.as_ref()))
     }
@@ -90,11 +91,22 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// `ERR_KEY` for a store that is not encrypted; `ERR_NOT_FOUND` for a user without a key; `ERR_IO`,
+    /// `ERR_KEY` for a store that is not encrypted or has a journal; `ERR_NOT_FOUND` for a user without a key; `ERR_IO`,
     /// `ERR_INTEGRITY`.
     pub fn rotate_user_key(&self, user_id: &str) -> Result<u64> {
+        self.check_may_rotate()?;
         let user_id = normalise_text(user_id)?.into_owned();
         self.run_exclusive(move |writer| writer.rotate_user_key(&user_id))
+    }
+
+    /// Refuses a store with a journal: its other copies would not follow.
+    fn check_may_rotate(&self) -> Result<()> {
+        if !self.inner().has_journal() {
+            return Ok(());
+        }
+        let message = "the keys of a store with a journal cannot be changed yet";
+        Err(key_error(message)
+            .with_hint("export it, and import the file into a shard with another key"))
     }
 }
 
@@ -268,11 +280,14 @@ impl Writer {
     /// Returns the keyring.
     fn keyring(&self) -> Result<Arc<Keyring>> {
         self.db.vault().keyring().cloned().ok_or_else(|| {
-            let kind = ErrorKind::Format(grainstore_format::ErrorKind::Key);
-            Error::new(kind, "this store is not encrypted: it has no key to change")
+            key_error("this store is not encrypted: it has no key to change")
                 .with_hint("import what it holds into a store that is created with a key")
         })
     }
+}
+
+fn key_error(message: &str) -> Error {
+    Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Key), message)
 }
 
 /// Returns `true` if a row is encrypted under one of these slots.

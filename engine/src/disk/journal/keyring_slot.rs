@@ -1,0 +1,32 @@
+//! The slots of the keyring of an encrypted store, as a journal keeps them: not in its records, which stay, so that a
+//! destroyed one is gone. Knows their numbers and their length, not what is in them.
+
+use std::fmt;
+
+/// The length of a [`KeyringSlot`] in bytes.
+pub const KEYRING_SLOT_BYTES: usize = 128;
+
+/// A slot of the keyring of an encrypted store (docs/format.md, "Keyring"): the secret of the store, or of one user,
+/// wrapped under the master key. Only who has that key can use it.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KeyringSlot {
+    /// Its number: 0 is the store's, and each user's is one higher than the one before.
+    pub number: u32,
+    /// Its bytes; zeros once its secret was destroyed.
+    pub bytes: [u8; KEYRING_SLOT_BYTES],
+}
+
+impl KeyringSlot {
+    /// A slot, for implementors of [`Journal`](super::Journal).
+    #[must_use]
+    pub const fn new(number: u32, bytes: [u8; KEYRING_SLOT_BYTES]) -> Self {
+        Self { number, bytes }
+    }
+}
+
+impl fmt::Debug for KeyringSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyringSlot({})", self.number)
+    }
+}

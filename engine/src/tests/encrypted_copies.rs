@@ -1,0 +1,311 @@
+//! Encrypted copies of a store that has a journal: all have the keys of its users, and none has those that were
+//! destroyed.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use grainstore_cal::Query;
+use grainstore_format::BeliefBuilder;
+
+use super::replication::{LONG, Lossy, Nodes, SHARD, SOON, at, belief, code, files_with, put};
+use crate::journal::{FileJournal, Journal, KEYRING_SLOT_BYTES, Lead, MemoryJournal};
+use crate::{
+    ContentAddress, EraseOptions, ExportOptions, ImportOptions, MasterKey, OpenOptions,
+    PageOptions, Result, Session, SessionOptions, Store,
+};
+
+fn user(number: usize) -> String {
+    format!("user{number}")
+}
+
+fn session_of(store: &Store, user: &str) -> Session {
+    store.session(SessionOptions { user_id: Some(user.to_owned()), ..SessionOptions::default() })
+}
+
+/// Puts a grain of a user that is created now: what is older than the erasure of a user does not come back.
+fn say(store: &Store, user: &str, what: i64) -> ContentAddress {
+    let session = store.session(SessionOptions::default());
+    let grain = BeliefBuilder::new(session.now(), user, "counts", what.to_string(), 1.0);
+    session.put(grain.user_id(user).build().unwrap()).unwrap().address()
+}
+
+fn found(store: &Store, user: &str, query: Query) -> Result<Vec<ContentAddress>> {
+    let page = session_of(store, user).query(&query, &PageOptions::first(500))?;
+    Ok(page.results.into_iter().map(|found| found.content_address).collect())
+}
+
+/// The slots in the keyring of a closed copy, which is that of the journal.
+fn keyring_of(nodes: &Nodes, node: &str) -> Vec<[u8; KEYRING_SLOT_BYTES]> {
+    let bytes = std::fs::read(nodes.path(node).join("keyring")).unwrap();
+    let (slots, rest) = bytes.as_chunks();
+    assert_eq!(rest.len(), 0);
+    let (_, journal) = nodes.journal.keyring(SHARD, 0).unwrap();
+    let journal: Vec<_> = journal.into_iter().map(|slot| slot.bytes).collect();
+    assert!(slots == journal, "{node}: {} and {} in the journal", slots.len(), journal.len());
+    journal
+}
+
+const ERASED: [u8; KEYRING_SLOT_BYTES] = [0; KEYRING_SLOT_BYTES];
+
+fn same_everywhere(journal: impl Journal + 'static) {
+    let nodes = Nodes::with(journal).encrypted();
+    let leader = nodes.lead("one");
+    let follower = nodes.follow("two");
+    nodes.follow("away").close().unwrap();
+    let mut put_so_far = Vec::new();
+    for number in 0..40 {
+        let name = user(number % 25);
+        let address = put(&leader, &name, i64::try_from(number).unwrap()).unwrap();
+        put_so_far.push((name, address));
+        if number % 3 == 0 {
+            follower.wait_for(at(&leader), SOON).unwrap();
+        }
+    }
+    follower.wait_for(at(&leader), SOON).unwrap();
+    nodes.hand_over(&leader);
+    // It leads, and has all keys.
+    let leader = nodes.lead("away");
+    put(&leader, "another", 1).unwrap();
+    follower.wait_for(at(&leader), SOON).unwrap();
+    for (user, address) in &put_so_far {
+        for store in [&leader, &follower] {
+            assert!(session_of(store, user).get(address).is_ok());
+        }
+        for query in [Query::default(), Query::default().searching("who likes tea")] {
+            let (ours, theirs) =
+                (found(&leader, user, query.clone()), found(&follower, user, query));
+            let ours = ours.unwrap();
+            assert!(ours.contains(address));
+            assert_eq!(ours, theirs.unwrap());
+        }
+    }
+    nodes.hand_over(&leader);
+    follower.follow().unwrap();
+    follower.close().unwrap();
+    nodes.follow("one").close().unwrap();
+    nodes.follow("new").close().unwrap();
+    let copies = ["one", "two", "away", "new"];
+    nodes.assert_same(&copies);
+    for node in copies {
+        assert_eq!(keyring_of(&nodes, node).len(), 27, "the store's, and each user's");
+        assert_eq!(files_with(&nodes.path(node), b"user7"), Vec::<std::path::PathBuf>::new());
+    }
+}
+
+#[test]
+fn every_copy_has_the_keys_by_a_journal_in_memory() {
+    same_everywhere(MemoryJournal::default());
+}
+
+#[test]
+fn every_copy_has_the_keys_by_a_journal_in_files() {
+    let directory = tempfile::tempdir().unwrap();
+    same_everywhere(FileJournal::new(directory.path()));
+}
+
+#[test]
+fn a_key_that_is_destroyed_is_destroyed_in_every_copy_and_in_the_journal() {
+    let directory = tempfile::tempdir().unwrap();
+    let nodes = Nodes::with(FileJournal::new(directory.path())).encrypted();
+    let leader = nodes.lead("one");
+    let follower = nodes.follow("two");
+    let secret = say(&leader, "ann", 1);
+    let kept = say(&leader, "bob", 2);
+    follower.wait_for(at(&leader), SOON).unwrap();
+    follower.flush().unwrap();
+    nodes.follow("away").close().unwrap();
+    let before = keyring_of(&nodes, "away");
+    let operator = leader.session(SessionOptions::default());
+    operator.erase_user("ann", "asked", &EraseOptions::default()).unwrap();
+    follower.wait_for(at(&leader), SOON).unwrap();
+    assert_eq!(keyring_of(&nodes, "two")[1], ERASED, "at once");
+    assert_eq!(code(session_of(&follower, "ann").get(&secret)), "ERR_ERASED");
+    assert!(session_of(&follower, "bob").get(&kept).is_ok());
+    // She comes back, with another key.
+    let back = say(&leader, "ann", 3);
+    follower.wait_for(at(&leader), SOON).unwrap();
+    assert_eq!(found(&follower, "ann", Query::default()).unwrap(), [back]);
+    leader.flush().unwrap();
+    leader.compact().unwrap();
+    follower.wait_for(at(&leader), SOON).unwrap();
+    nodes.hand_over(&leader);
+    follower.follow().unwrap();
+    follower.close().unwrap();
+    let leads = nodes.lead("away");
+    assert_eq!(found(&leads, "ann", Query::default()).unwrap(), [back]);
+    assert_eq!(code(session_of(&leads, "ann").get(&secret)), "ERR_ERASED");
+    say(&leads, "ann", 4);
+    nodes.hand_over(&leads);
+    for node in ["one", "two", "new"] {
+        nodes.follow(node).close().unwrap();
+    }
+    let copies = ["one", "two", "away", "new"];
+    nodes.assert_same(&copies);
+    for node in copies {
+        let slots = keyring_of(&nodes, node);
+        assert!(slots[1] == ERASED && slots[2] == before[2] && slots[3] != ERASED, "{node}");
+        assert_eq!(slots.len(), 4);
+        assert!(files_with(&nodes.path(node), &before[1][8..]).is_empty(), "{node}");
+    }
+    assert!(files_with(directory.path(), &before[1][8..]).is_empty());
+}
+
+#[test]
+fn a_follower_that_is_late_passes_what_was_written_and_erased_meanwhile() {
+    let nodes = Nodes::with(MemoryJournal::default()).encrypted();
+    let leader = nodes.lead("one");
+    let follower = nodes.follow("two");
+    let operator = leader.session(SessionOptions::default());
+    let mut kept = Vec::new();
+    for number in 0..12 {
+        say(&leader, "gone", number);
+        say(&leader, &user(1), number);
+        if number % 3 == 2 {
+            operator.erase_user("gone", "asked", &EraseOptions::default()).unwrap();
+        }
+        if number % 4 == 3 {
+            leader.flush().unwrap();
+        }
+        kept.push(say(&leader, "ann", number));
+    }
+    follower.wait_for(at(&leader), SOON).unwrap();
+    assert!(found(&follower, "gone", Query::default()).unwrap().is_empty());
+    let mut shown = found(&follower, "ann", Query::default()).unwrap();
+    (shown.sort(), kept.sort());
+    assert_eq!(shown, kept);
+    for store in [&leader, &follower] {
+        let problems = store.verify(true).unwrap().problems;
+        assert!(problems.is_empty(), "{problems:?}");
+    }
+    leader.close().unwrap();
+    follower.follow().unwrap();
+    follower.close().unwrap();
+    nodes.assert_same(&["one", "two"]);
+    keyring_of(&nodes, "one");
+    keyring_of(&nodes, "two");
+}
+
+#[test]
+fn keys_that_the_journal_never_had_are_in_no_copy() {
+    let lossy = Arc::new(Lossy::default());
+    let nodes = Nodes::with(Arc::clone(&lossy)).encrypted();
+    let short = std::time::Duration::from_millis(50);
+    let lead = nodes.journal.lead(SHARD, "one", LONG).unwrap();
+    let options = OpenOptions::new().create(true).key(MasterKey::new([7; 32]));
+    let leading = options.leading(Arc::clone(&nodes.journal), lead, short);
+    let first = Store::open(nodes.path("one"), &leading).unwrap();
+    let ann = put(&first, "ann", 1).unwrap();
+    lossy.unsent.store(u32::MAX, Ordering::SeqCst);
+    assert_eq!(code(put(&first, "never", 1)), "ERR_IN_DOUBT");
+    assert!(first.close().is_err());
+    lossy.unsent.store(0, Ordering::SeqCst);
+    assert_eq!(std::fs::read(nodes.path("one").join("keyring")).unwrap().len(), 3 * 128);
+    assert_eq!(nodes.journal.keyring(SHARD, 0).unwrap().1.len(), 2);
+    // Another leads, and gives the number to another.
+    let status = nodes.journal.status(SHARD).unwrap();
+    nodes.journal.release(&Lead::new((SHARD, status.epoch), "one", LONG, status.head)).unwrap();
+    let second = nodes.lead("two");
+    let bob = put(&second, "bob", 2).unwrap();
+    let again = nodes.follow("one");
+    assert!(session_of(&again, "bob").get(&bob).is_ok());
+    assert!(session_of(&again, "ann").get(&ann).is_ok());
+    nodes.hand_over(&second);
+    again.close().unwrap();
+    nodes.assert_same(&["one", "two"]);
+    assert_eq!(keyring_of(&nodes, "one").len(), 3);
+    keyring_of(&nodes, "two");
+}
+
+#[test]
+fn an_answer_that_is_lost_leaves_each_key_once() {
+    let lossy = Arc::new(Lossy::default());
+    let nodes = Nodes::with(Arc::clone(&lossy)).encrypted();
+    let leader = nodes.lead("one");
+    for number in 0..6 {
+        lossy.lost.store(u32::try_from(number % 3).unwrap(), Ordering::SeqCst);
+        put(&leader, &user(number), 1).unwrap();
+    }
+    nodes.hand_over(&leader);
+    nodes.follow("two").close().unwrap();
+    nodes.assert_same(&["one", "two"]);
+    assert_eq!(keyring_of(&nodes, "two").len(), 7);
+}
+
+#[test]
+fn an_import_brings_the_keys_of_its_users() {
+    let from = Nodes::with(MemoryJournal::default());
+    let plain = from.lead("one");
+    for number in 0..30 {
+        put(&plain, &user(number), 1).unwrap();
+    }
+    let file = from.directory.path().join("all.mg");
+    let operator = plain.session(SessionOptions::default());
+    operator.export(&file, &Query::default(), &ExportOptions::default()).unwrap();
+    let nodes = Nodes::with(MemoryJournal::default()).encrypted();
+    let (leader, follower) = (nodes.lead("one"), nodes.follow("two"));
+    leader.session(SessionOptions::default()).import([file], &ImportOptions::default()).unwrap();
+    follower.wait_for(at(&leader), SOON).unwrap();
+    for number in 0..30 {
+        assert_eq!(found(&follower, &user(number), Query::default()).unwrap().len(), 1);
+    }
+    leader.close().unwrap();
+    follower.close().unwrap();
+    nodes.assert_same(&["one", "two"]);
+    assert_eq!(keyring_of(&nodes, "two").len(), 31);
+}
+
+#[test]
+fn a_copy_opens_with_the_key_of_its_shard_alone() {
+    let mut nodes = Nodes::with(MemoryJournal::default()).encrypted();
+    let leader = nodes.lead("one");
+    put(&leader, "ann", 1).unwrap();
+    assert_eq!(code(leader.rotate_key(MasterKey::new([8; 32]))), "ERR_KEY");
+    assert_eq!(code(leader.rotate_user_key("ann")), "ERR_KEY");
+    put(&leader, "ann", 2).unwrap();
+    let of_new = |nodes: &Nodes, name: &str| code(nodes.try_follow(name));
+    nodes.key = Some([8; 32]);
+    assert_eq!(of_new(&nodes, "two"), "ERR_KEY");
+    nodes.key = None;
+    assert_eq!(of_new(&nodes, "three"), "ERR_KEY");
+    // The right one puts both right.
+    nodes.key = Some([7; 32]);
+    nodes.follow("two").close().unwrap();
+    nodes.follow("three").close().unwrap();
+    nodes.hand_over(&leader);
+    for key in [None, Some([8; 32])] {
+        nodes.key = key;
+        assert_eq!(of_new(&nodes, "one"), "ERR_KEY");
+        assert_eq!(code(nodes.try_lead("one", OpenOptions::new())), "ERR_KEY");
+    }
+    nodes.key = Some([7; 32]);
+    nodes.lead("one").close().unwrap();
+    nodes.assert_same(&["one", "two", "three"]);
+    let plain = Nodes::with(MemoryJournal::default());
+    let leader = plain.lead("one");
+    put(&leader, "ann", 1).unwrap();
+    let keyed = OpenOptions::new().create(true).key(MasterKey::new([7; 32]));
+    let keyed = keyed.following(Arc::clone(&plain.journal), SHARD);
+    assert_eq!(code(Store::open(plain.path("two"), &keyed)), "ERR_KEY");
+}
+
+#[test]
+fn a_keyring_file_that_is_gone_or_older_is_made_again_from_the_journal() {
+    let nodes = Nodes::with(MemoryJournal::default()).encrypted();
+    let leader = nodes.lead("one");
+    put(&leader, "ann", 1).unwrap();
+    nodes.follow("two").close().unwrap();
+    let file = nodes.path("two").join("keyring");
+    let early = std::fs::read(&file).unwrap();
+    let bob = leader.session(SessionOptions::default()).put(belief("bob", 2)).unwrap().address();
+    nodes.follow("two").close().unwrap();
+    for left in [Some(&early[..]), Some(&early[..200]), Some(b""), None] {
+        match left {
+            Some(bytes) => std::fs::write(&file, bytes).unwrap(),
+            None => std::fs::remove_file(&file).unwrap(),
+        }
+        let follower = nodes.follow("two");
+        assert!(session_of(&follower, "bob").get(&bob).is_ok());
+        follower.close().unwrap();
+        keyring_of(&nodes, "two");
+    }
+}

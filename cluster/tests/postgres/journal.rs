@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use grainstore::journal::{Head, Journal, Lead, Record, ShardId};
+use grainstore::journal::{Head, Journal, KEYRING_SLOT_BYTES, KeyringSlot, Lead, Record, ShardId};
 use grainstore::{ErrorKind, Result};
 use grainstore_cluster::{PostgresJournal, PostgresOptions, Replication};
 
@@ -76,6 +76,49 @@ fn a_record_is_taken_once_in_its_place_and_read_as_it_was() {
     assert_eq!(journal.read(SHARD, 21, usize::MAX).unwrap(), []);
     let some = journal.read(SHARD, 0, 1000).unwrap();
     assert!(some.len() > 1 && some.len() < 10, "{}", some.len());
+}
+
+#[test]
+fn slots_of_a_keyring_are_written_with_their_record_or_not_at_all() {
+    let Some(programs) = Programs::find() else { return };
+    let directory = open_directory();
+    let server = Server::primary(&programs, &directory.path().join("primary"));
+    let journal = journal_of(&server);
+    assert_eq!(journal.keyring(SHARD, 0).unwrap(), (Head::EMPTY, Vec::new()));
+    let slots = |numbers: std::ops::Range<u32>, byte: u8| {
+        let slot = |number| KeyringSlot::new(number, [byte; KEYRING_SLOT_BYTES]);
+        numbers.map(slot).collect::<Vec<_>>()
+    };
+    let lead = journal.lead(SHARD, "a", LONG).unwrap();
+    let one = record(&lead, &lead.head, b"1").with_slots(slots(0..2, 1));
+    let first = journal.append(&lead, &lead.head, &one).unwrap();
+    // More than one statement takes, and in many parts.
+    let many = record(&lead, &first, &[2; 3_000_000]).with_slots(slots(2..20_000, 2));
+    let second = journal.append(&lead, &first, &many).unwrap();
+    assert_eq!(code(journal.append(&lead, &first, &one.with_slots(slots(0..9, 9)))), "ERR_FENCED");
+    let third = record(&lead, &second, b"3").with_slots(slots(7..8, 0));
+    let third = journal.append(&lead, &second, &third).unwrap();
+    let mut all = [slots(0..2, 1), slots(2..20_000, 2)].concat();
+    all.splice(7..8, slots(7..8, 0));
+    assert!(journal.keyring(SHARD, 0).unwrap() == (third, all.clone()));
+    assert_eq!(journal.keyring(SHARD, 19_998).unwrap(), (third, all[19_998..].to_vec()));
+    assert_eq!(journal.keyring(SHARD, 20_000).unwrap(), (third, Vec::new()));
+    assert_eq!(journal.keyring(ShardId(8), 0).unwrap(), (Head::EMPTY, Vec::new()));
+    assert!(journal.read(SHARD, 0, usize::MAX).unwrap().iter().all(|one| one.slots().is_empty()));
+    // Whoever lost the lead writes none.
+    let other = journal.lead(ShardId(9), "b", LONG).unwrap();
+    journal.release(&other).unwrap();
+    let again = journal.lead(ShardId(9), "c", LONG).unwrap();
+    let late = record(&other, &other.head, b"1").with_slots(slots(0..1, 1));
+    assert_eq!(code(journal.append(&other, &other.head, &late)), "ERR_FENCED");
+    assert_eq!(journal.keyring(ShardId(9), 0).unwrap(), (again.head, Vec::new()));
+    // Tables that were made before there were keyrings, and slots that were changed.
+    server.sql("UPDATE grainstore.keyring SET bytes = 'x' WHERE slot = 3");
+    assert_eq!(code(journal.keyring(SHARD, 0)), "ERR_INTEGRITY");
+    server.sql("DROP TABLE grainstore.keyring");
+    assert_eq!(code(journal.keyring(SHARD, 0)), "ERR_STORE_VERSION");
+    journal.init().unwrap();
+    assert_eq!(journal.keyring(SHARD, 0).unwrap(), (third, Vec::new()));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use grainstore::cal::{Predicate, Query};
 use grainstore::format::BeliefBuilder;
 use grainstore::journal::{Journal, ShardId};
 use grainstore::{
-    ContentAddress, EpochMs, EraseOptions, ErrorKind, OpenOptions, PageOptions, Result,
+    ContentAddress, EpochMs, EraseOptions, ErrorKind, MasterKey, OpenOptions, PageOptions, Result,
     SessionOptions, Store,
 };
 use grainstore_cluster::{Node, NodeOptions, NodeRole, PostgresJournal, PostgresOptions};
@@ -29,6 +29,8 @@ const SHARD: ShardId = ShardId(1);
 const LEASE: Duration = Duration::from_millis(800);
 /// Facts that all nodes supersede.
 const KEYS: u64 = 50;
+/// The master key of all copies.
+const KEY: [u8; 32] = [7; 32];
 const NODES: [&str; 3] = ["one", "two", "three"];
 
 /// A random number below another, by a generator of Lehmer's.
@@ -48,7 +50,10 @@ fn say(line: &str) {
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
-fn work(store: &Store, random: &mut Random, mine: &mut Vec<ContentAddress>) -> Result<String> {
+/// A grain that a process put, and its user if it is the only one of theirs.
+type Mine = (ContentAddress, Option<String>);
+
+fn work(store: &Store, random: &mut Random, mine: &mut Vec<Mine>) -> Result<String> {
     let session = store.session(SessionOptions::default());
     let unique = i64::try_from(random.below(1 << 31)).unwrap_or_default();
     let of = |subject: &str, user: &str| {
@@ -59,15 +64,18 @@ fn work(store: &Store, random: &mut Random, mine: &mut Vec<ContentAddress>) -> R
     };
     match random.below(10) {
         0..=5 => {
-            let user = format!("u{}", random.below(20));
+            let only = (random.below(3) == 0).then(|| format!("only {unique}"));
+            let user = only.clone().unwrap_or_else(|| format!("u{}", random.below(20)));
             let address = session.put(of(&format!("thing {unique}"), &user)?)?.address();
-            mine.push(address);
+            mine.push((address, only));
             Ok(format!("put {address}"))
         }
         6..=8 => {
             let key = format!("key {}", random.below(KEYS));
             let query = Query::default().when(Predicate::text_is("subject", &key).unwrap());
-            let page = session.query(&query, &PageOptions::first(1000))?;
+            let user_id = Some(String::from("all"));
+            let of_all = store.session(SessionOptions { user_id, ..SessionOptions::default() });
+            let page = of_all.query(&query, &PageOptions::first(1000))?;
             let head = page.results.iter().find(|found| found.state.superseded_by.is_none());
             let new = of(&key, "all")?;
             match head {
@@ -81,9 +89,13 @@ fn work(store: &Store, random: &mut Random, mine: &mut Vec<ContentAddress>) -> R
         _ if mine.is_empty() => Ok(String::from("none")),
         _ => {
             let place = usize::try_from(random.below(mine.len() as u64)).unwrap_or_default();
-            let address = mine.swap_remove(place);
+            let (address, only) = mine.swap_remove(place);
             say(&format!("erases {address}"));
-            session.erase(&address, "asked", &EraseOptions::default())?;
+            let options = EraseOptions::default();
+            match only {
+                Some(user) => drop(session.erase_user(&user, "asked", &options)?),
+                None => drop(session.erase(&address, "asked", &options)?),
+            }
             Ok(format!("era {address}"))
         }
     }
@@ -99,6 +111,7 @@ fn node_process() {
     let journal: Arc<dyn Journal> = Arc::new(PostgresJournal::new(&options).unwrap());
     let mut options = NodeOptions::new(name, path);
     options.lease = LEASE;
+    options.open = OpenOptions::new().key(MasterKey::new(KEY));
     let node = Arc::new(Mutex::new(Some(Node::start(options, journal).unwrap())));
     let stops = Arc::clone(&node);
     thread::spawn(move || {
@@ -401,9 +414,10 @@ fn check(
     assert_eq!(acknowledged.refusals, Vec::<String>::new());
     let contiguous = "SELECT count(DISTINCT commit_no) = max(commit_no) FROM grainstore.journal";
     assert_eq!(primary.sql(contiguous), "t", "a commit is missing");
-    let mut digests = Vec::new();
+    let (mut digests, mut keyrings) = (Vec::new(), Vec::new());
     for name in ["one", "two", "three", "from the journal"] {
-        let options = OpenOptions::new().create(true).following(Arc::clone(journal), SHARD);
+        let options = OpenOptions::new().create(true).key(MasterKey::new(KEY));
+        let options = options.following(Arc::clone(journal), SHARD);
         let store = Store::open(directory.join(name), &options).unwrap();
         let session = store.session(SessionOptions::default());
         for address in &acknowledged.puts {
@@ -426,6 +440,12 @@ fn check(
         assert!(store.verify(false).unwrap().problems.is_empty(), "{name}");
         digests.push(store.truth_digest().unwrap());
         store.close().unwrap();
+        keyrings.push(fs::read(directory.join(name).join("keyring")).unwrap());
     }
     assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
+    let (_, slots) = journal.keyring(SHARD, 0).unwrap();
+    let of_journal: Vec<u8> = slots.iter().flat_map(|slot| slot.bytes).collect();
+    assert!(keyrings.iter().all(|keyring| *keyring == of_journal), "a keyring is another");
+    let destroyed = slots.iter().filter(|slot| slot.bytes.iter().all(|byte| *byte == 0)).count();
+    eprintln!("{} keys, {destroyed} of them destroyed", slots.len());
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use grainstore::format::BeliefBuilder;
 use grainstore::journal::{FileJournal, Journal};
-use grainstore::{ContentAddress, EpochMs, ErrorKind, Result, SessionOptions, Store};
+use grainstore::{
+    ContentAddress, EpochMs, ErrorKind, MasterKey, OpenOptions, Result, SessionOptions, Store,
+};
 use grainstore_cluster::{Node, NodeOptions, NodeRole};
 
 use crate::journal::journal_of;
@@ -17,6 +19,7 @@ const SOON: Duration = Duration::from_secs(20);
 fn node(name: &str, directory: &Path, journal: &Arc<dyn Journal>) -> Node {
     let mut options = NodeOptions::new(name, directory.join(name));
     options.lease = Duration::from_millis(800);
+    options.open = OpenOptions::new().key(MasterKey::new([7; 32]));
     Node::start(options, Arc::clone(journal)).unwrap()
 }
 

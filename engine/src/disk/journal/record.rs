@@ -107,7 +107,8 @@ impl Record {
     }
 
     /// The same, to be appended with these slots of the keyring.
-    pub(crate) fn with_slots(self, slots: Vec<KeyringSlot>) -> Self {
+    #[must_use]
+    pub fn with_slots(self, slots: Vec<KeyringSlot>) -> Self {
         Self { slots, ..self }
     }
 

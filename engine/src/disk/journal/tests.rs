@@ -54,6 +54,77 @@ fn a_record_is_taken_once_in_its_place_and_read_as_it_was() {
     });
 }
 
+fn slots(numbers: std::ops::Range<u32>, byte: u8) -> Vec<KeyringSlot> {
+    numbers.map(|number| KeyringSlot::new(number, [byte; KEYRING_SLOT_BYTES])).collect()
+}
+
+#[test]
+fn slots_of_a_keyring_are_written_with_their_record_or_not_at_all() {
+    each(|journal| {
+        assert_eq!(journal.keyring(SHARD, 0).unwrap(), (Head::EMPTY, Vec::new()));
+        let lead = journal.lead(SHARD, "a", LONG).unwrap();
+        let one = record(&lead, &lead.head, b"1").with_slots(slots(0..3, 1));
+        let first = journal.append(&lead, &lead.head, &one).unwrap();
+        let again = one.with_slots(slots(0..9, 9));
+        assert_eq!(code(journal.append(&lead, &lead.head, &again)), "ERR_FENCED");
+        let two = record(&lead, &first, b"2");
+        let second = journal.append(&lead, &first, &two).unwrap();
+        let three =
+            record(&lead, &second, b"3").with_slots([slots(3..4, 3), slots(1..2, 0)].concat());
+        let third = journal.append(&lead, &second, &three).unwrap();
+        let all = [slots(0..1, 1), slots(1..2, 0), slots(2..3, 1), slots(3..4, 3)].concat();
+        assert_eq!(journal.keyring(SHARD, 0).unwrap(), (third, all.clone()));
+        assert_eq!(journal.keyring(SHARD, 3).unwrap(), (third, all[3..].to_vec()));
+        assert_eq!(journal.keyring(SHARD, 4).unwrap(), (third, Vec::new()));
+        let read = journal.read(SHARD, 0, usize::MAX).unwrap();
+        assert!(read.iter().all(|record| record.slots().is_empty()));
+        assert_eq!(read[2].as_bytes(), three.as_bytes());
+    });
+}
+
+#[test]
+fn slots_of_an_append_that_was_cut_off_are_those_of_its_record() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || FileJournal::new(directory.path());
+    let file = |suffix: &str| directory.path().join(format!("shard-{SHARD}.{suffix}"));
+    let lead = open().lead(SHARD, "a", LONG).unwrap();
+    let one = record(&lead, &lead.head, b"1").with_slots(slots(0..2, 1));
+    let first = open().append(&lead, &lead.head, &one).unwrap();
+    assert!(!file("slots").exists());
+    let (records, keyring) = (std::fs::read(file("journal")).unwrap(), file("keyring"));
+    let before = std::fs::read(&keyring).unwrap();
+    // What the next leaves behind, up to where the power was cut.
+    let two = record(&lead, &first, b"2").with_slots([slots(2..3, 2), slots(0..1, 0)].concat());
+    let mut announced = two.commit().to_be_bytes().to_vec();
+    for slot in two.slots() {
+        announced.extend_from_slice(&slot.number.to_be_bytes());
+        announced.extend_from_slice(&slot.bytes);
+    }
+    announced.extend_from_slice(&crc32fast::hash(&announced).to_be_bytes());
+    for cut in [0, 5, announced.len() - 1, announced.len()] {
+        std::fs::write(file("slots"), &announced[..cut]).unwrap();
+        assert_eq!(open().keyring(SHARD, 0).unwrap(), (first, slots(0..2, 1)), "{cut}");
+        assert!(!file("slots").exists());
+    }
+    let second = open().append(&lead, &first, &two).unwrap();
+    let after = [slots(0..1, 0), slots(1..2, 1), slots(2..3, 2)].concat();
+    std::fs::write(&keyring, &before).unwrap();
+    std::fs::write(file("slots"), &announced).unwrap();
+    assert_eq!(open().keyring(SHARD, 0).unwrap(), (second, after.clone()));
+    // The next append settles it as well, and another in its place drops it.
+    std::fs::write(&keyring, &before).unwrap();
+    std::fs::write(file("slots"), &announced).unwrap();
+    open().append(&lead, &second, &record(&lead, &second, b"3")).unwrap();
+    assert_eq!(open().keyring(SHARD, 0).unwrap().1, after);
+    std::fs::write(file("journal"), records).unwrap();
+    std::fs::write(&keyring, &before).unwrap();
+    std::fs::write(file("slots"), &announced).unwrap();
+    open().append(&lead, &first, &record(&lead, &first, b"other")).unwrap();
+    assert_eq!(open().keyring(SHARD, 0).unwrap().1, slots(0..2, 1));
+    std::fs::write(&keyring, &before[..200]).unwrap();
+    assert_eq!(code(open().keyring(SHARD, 0)), "ERR_INTEGRITY");
+}
+
 #[test]
 fn who_lost_the_lead_appends_nothing() {
     each(|journal| {

@@ -41,7 +41,7 @@ enum What {
     /// person, whose grains are encrypted anew
     Rotate {
         /// The file with the new key of the store; it is made where there is none
-        #[arg(required_unless_present = "user", conflicts_with = "user")]
+        // Options of every command may stand before this one, where clap does not compare them with it.
         file: Option<PathBuf>,
     },
     /// Print the DID of the key in a file
@@ -101,8 +101,13 @@ pub(super) fn read_seed(source: &Source, output: &mut Output<'_>) -> Result<Zero
 impl Keys {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let (key, file) = match self.what {
-            What::Rotate { file: Some(file) } => return rotate(&file, context),
-            What::Rotate { file: None } => return rotate_user(context),
+            What::Rotate { file } => {
+                return match (file, context.globals.user.take()) {
+                    (Some(file), None) => rotate(&file, context),
+                    (None, Some(user)) => rotate_user(&user, context),
+                    (file, _) => Err(which_key(file.is_some())),
+                };
+            }
             What::New { file, algorithm } => {
                 let (key, secret) = new_key(algorithm)?;
                 write_new(&file, &*secret)?;
@@ -127,10 +132,17 @@ fn rotate(file: &Path, context: &mut Context<'_>) -> Result<()> {
     context.output.answer(&answer, |output| output.line(&line))
 }
 
-/// Re-encrypts the rows of the user in --user.
-fn rotate_user(context: &mut Context<'_>) -> Result<()> {
-    // `--user` names the user whose key is changed, not the session's.
-    let user = context.globals.user.take().unwrap_or_default();
+/// Refuses both keys, or none.
+fn which_key(both: bool) -> Error {
+    let message = match both {
+        true => "a file with a new key of the store was given, and --user",
+        false => "neither a file with a new key of the store was given, nor --user",
+    };
+    Error::usage(Code::Schema, message, "one of them says which key is changed")
+}
+
+/// Re-encrypts the rows of a user, whom `--user` names: the session is nobody's.
+fn rotate_user(user: &str, context: &mut Context<'_>) -> Result<()> {
     let told = context.reach()?.call("rotate_keys", &json!({ "user_id": user }))?;
     let Rotated { rows } = told.read()?;
     let line = format!("{rows} rows are encrypted anew, and the former key is destroyed");

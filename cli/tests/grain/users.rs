@@ -51,6 +51,13 @@ fn a_command_for_a_user_sees_and_writes_no_other() {
     }
     let run = place.grain(&["keys", "rotate", "new.key", "--user", "ann", "--namespace", "team"]);
     assert_eq!(run.code, 2, "{}", run.err);
+    // Options of every command may come first.
+    for both in [&["--user", "ann", "keys", "rotate", "new.key"][..], &["keys", "rotate"]] {
+        let run = place.grain(both);
+        assert_eq!((run.code, run.error_code().as_str()), (2, "ERR_SCHEMA"), "{}", run.err);
+    }
+    let run = place.grain(&["--user", "ann", "keys", "rotate"]);
+    assert_eq!(run.error_code(), "ERR_KEY", "it is not encrypted");
     let run = place.grain(&["keys", "rotate", "new.key", "--namespace", "team"]);
     assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_ACCESS"));
     assert!(told(&["recall", "alice", "--json"]).contains("water"));

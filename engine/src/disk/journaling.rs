@@ -11,8 +11,10 @@ use crate::disk::change_record::ChangeRecord;
 use crate::disk::journal::{Head, Journal, KeyringSlot, Lead, Record, ShardId, append_surely};
 use crate::disk::layout::{self, ErasureRecord};
 use crate::disk::position::Position;
-use crate::disk::truth_tables::TruthTable;
+use crate::disk::row_sums::SealCheck;
+use crate::disk::truth_tables::{OpenTables, TruthTable};
 use crate::disk::truth_transaction::{CommitObserver, JournaledCommit};
+use crate::disk::vault::Vault;
 
 /// Time within which commits that are in the journal are synced to the file too.
 const SYNC_AFTER: Duration = Duration::from_secs(1);
@@ -148,7 +150,7 @@ pub(crate) fn catch_up(
         if batch.is_empty() {
             return Ok(position);
         }
-        position = apply_batch(db, &position, &batch, Applying::WhenOpened)?;
+        position = apply_batch((db, &Vault::default()), &position, &batch, Applying::WhenOpened)?;
     }
 }
 
@@ -253,12 +255,13 @@ pub(crate) enum Applying {
     Unsynced,
 }
 
-/// Writes the rows of records that follow a place, in one transaction, and returns the place after them.
+/// Writes the rows of records that follow a place, in one transaction, and returns the place after them. With the keys
+/// of an encrypted store they are checked to come from who has these too; a store that is opened is checked as a whole.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_STORE_VERSION`, `ERR_IO`.
 pub(crate) fn apply_batch(
-    db: &Database,
+    (db, vault): (&Database, &Vault),
     from: &Position,
     batch: &[Record],
     applying: Applying,
@@ -267,6 +270,7 @@ pub(crate) fn apply_batch(
     let mut txn = db.begin_write()?;
     let syncs = applying != Applying::Unsynced;
     txn.set_durability(if syncs { Durability::Immediate } else { Durability::None })?;
+    let mut check = SealCheck::begin(vault, &OpenTables::new(&txn))?;
     for record in batch {
         let changes = record.changes()?;
         check_format(&changes)?;
@@ -274,8 +278,14 @@ pub(crate) fn apply_batch(
         if applying == Applying::WhenOpened && ends_erasure(&txn, &changes)? {
             Position::make_scrub_due(&txn)?;
         }
-        changes.apply(&txn)?;
+        match &mut check {
+            Some(check) => {
+                changes.apply_noting(&txn, |table, key, rows| check.note(table, key, rows))?;
+            }
+            None => changes.apply(&txn)?,
+        }
     }
+    check.map_or(Ok(()), |check| check.end(&OpenTables::new(&txn)))?;
     let position = Position { shard: from.shard, head: last.head(), epoch: last.epoch() };
     position.write(&txn)?;
     txn.commit()?;

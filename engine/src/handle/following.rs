@@ -113,7 +113,7 @@ impl Writer {
                 }
                 let (now, later) = rest.split_at_checked(plain).unwrap_or((rest, &[]));
                 if !now.is_empty() {
-                    from = apply_batch(&writer.db, &from, now, applying)?;
+                    from = apply_batch((&writer.db, writer.db.vault()), &from, now, applying)?;
                     writer.publish_log()?;
                 }
                 rest = later;
@@ -142,7 +142,12 @@ impl Writer {
             }
         }
         let touched = self.dependents(&effects)?;
-        let to = apply_batch(&self.db, from, std::slice::from_ref(record), Applying::Synced)?;
+        let to = apply_batch(
+            (&self.db, self.db.vault()),
+            from,
+            std::slice::from_ref(record),
+            Applying::Synced,
+        )?;
         self.publish_effects(effects, touched, switch)?;
         Ok(to)
     }
@@ -166,7 +171,7 @@ impl Writer {
                 all.add(Effects::of(&record.changes()?, (&mut last, &mut slot))?);
             }
             self.fold_before(&all)?;
-            at = apply_batch(&self.db, &at, &batch, Applying::WhenOpened)?;
+            at = apply_batch((&self.db, self.db.vault()), &at, &batch, Applying::WhenOpened)?;
         }
         // What came and went in between was never shown.
         let shown = self.view.last_sequence()?;

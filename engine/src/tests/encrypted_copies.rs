@@ -8,7 +8,10 @@ use grainstore_cal::Query;
 use grainstore_format::BeliefBuilder;
 
 use super::replication::{LONG, Lossy, Nodes, SHARD, SOON, at, belief, code, files_with, put};
-use crate::journal::{FileJournal, Journal, KEYRING_SLOT_BYTES, Lead, MemoryJournal};
+use crate::disk::change_record::ChangeRecord;
+use crate::disk::layout;
+use crate::disk::truth_tables::{TableKey, TruthTable};
+use crate::journal::{FileJournal, Journal, KEYRING_SLOT_BYTES, Lead, MemoryJournal, Record};
 use crate::{
     ContentAddress, EraseOptions, ExportOptions, ImportOptions, MasterKey, OpenOptions,
     PageOptions, Result, Session, SessionOptions, Store,
@@ -307,5 +310,49 @@ fn a_keyring_file_that_is_gone_or_older_is_made_again_from_the_journal() {
         assert!(session_of(&follower, "bob").get(&bob).is_ok());
         follower.close().unwrap();
         keyring_of(&nodes, "two");
+    }
+}
+
+#[test]
+fn a_record_of_who_has_no_key_is_not_applied() {
+    let state = [0_u8; layout::STATE_RECORD_BYTES];
+    let forged: [(TruthTable, TableKey<'_>, Option<&[u8]>); 9] = [
+        (TruthTable::Meta, TableKey::Name(layout::META_CAL), Some(&[2])),
+        (TruthTable::Meta, TableKey::Name(layout::META_ROW_SUMS), None),
+        (TruthTable::State, TableKey::Number(1), Some(&state)),
+        (TruthTable::Log, TableKey::Number(3), None),
+        (TruthTable::Log, TableKey::Number(4), Some(b"a row")),
+        (TruthTable::Audit, TableKey::Number(1), Some(b"another")),
+        (TruthTable::Audit, TableKey::Number(layout::AUDIT_HEAD), Some(&[0; 72])),
+        (TruthTable::Destroyed, TableKey::Number(1), Some(&[0; 32])),
+        (TruthTable::Erased, TableKey::Number(2), Some(b"")),
+    ];
+    for (number, (table, key, value)) in forged.into_iter().enumerate() {
+        let nodes = Nodes::with(MemoryJournal::default()).encrypted();
+        let leader = nodes.lead("one");
+        let kept = say(&leader, "ann", 1);
+        let doubted = say(&leader, "bob", 2);
+        let follower = nodes.follow("two");
+        say(&leader, "ann", 3);
+        leader.session(SessionOptions::default()).contradict(&doubted, "a reason", None).unwrap();
+        follower.wait_for(at(&leader), SOON).unwrap();
+        nodes.hand_over(&leader);
+        follower.follow().unwrap();
+        let before = at(&follower);
+        let lead = nodes.journal.lead(SHARD, "nobody", LONG).unwrap();
+        let mut changes = ChangeRecord::default();
+        changes.push(table, key, value).unwrap();
+        let record = Record::after(&lead.head, (SHARD, lead.epoch), &changes).unwrap();
+        nodes.journal.append(&lead, &lead.head, &record).unwrap();
+        assert_eq!(code(follower.follow()), "ERR_INTEGRITY", "{number}");
+        assert_eq!(at(&follower), before, "{number}");
+        assert!(session_of(&follower, "ann").get(&kept).is_ok(), "{number}: it reads what it had");
+        let _ = follower.close();
+        let opened = nodes.try_follow("new").and_then(|copy| copy.verify(true));
+        let told = opened.map_or_else(
+            |error| vec![error.to_string()],
+            |report| report.problems.iter().map(|problem| format!("{problem:?}")).collect(),
+        );
+        assert!(!told.is_empty(), "{number}: a new copy shows it");
     }
 }

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use grainstore::journal::{
     Head, Journal, KEYRING_SLOT_BYTES, KeyringSlot, Lead, MAX_RECORD_BYTES, Record, ShardId,
-    ShardStatus, damaged, fenced, incompatible, invalid, led_by, refused, unreachable,
+    ShardStatus, damaged, fenced, invalid, led_by, refused, unreachable,
 };
 use grainstore::{Error, Result};
-use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{IsolationLevel, Row};
 
 pub use connection::PostgresOptions;
 use connection::{Connection, Connector};
@@ -25,8 +25,6 @@ use schema::Statements;
 
 /// Bytes of a record in one row; a longer record has several.
 const MAX_PART_BYTES: usize = 1 << 20;
-/// Slots of a keyring that one statement writes: a mebibyte of them.
-const MAX_SLOTS_AT_ONCE: usize = 8192;
 /// Connections that are kept while nobody uses them. A node uses two or three; a process may have many nodes.
 const MAX_IDLE: usize = 32;
 
@@ -202,7 +200,7 @@ impl PostgresJournal {
                 let values = [int(&shard), int(&to), part, int(&epoch), blob(&bytes)];
                 transaction.execute_typed(insert, &values).await?;
             }
-            for slots in record.slots().chunks(MAX_SLOTS_AT_ONCE) {
+            for slots in record.slots().chunks(schema::MAX_SLOTS_AT_ONCE) {
                 let numbers: Vec<_> = slots.iter().map(|slot| i64::from(slot.number)).collect();
                 let wrapped: Vec<_> = slots.iter().map(|slot| slot.bytes.as_slice()).collect();
                 let numbers = (&numbers as &(dyn ToSql + Sync), Type::INT8_ARRAY);
@@ -302,15 +300,32 @@ impl Journal for PostgresJournal {
 
     fn keyring(&self, shard: ShardId, from: u32) -> Result<(Head, Vec<KeyringSlot>)> {
         let (id, from) = (number(shard.0)?, i64::from(from));
-        let statement = self.statements.keyring();
-        let rows =
-            self.with(|connection| connection.rows(statement, &[int(&id), int(&from)], 0))?;
-        let Some(first) = rows.first() else { return Ok((Head::EMPTY, Vec::new())) };
-        let head = head_of(first.get(0), first.get(1))?;
-        let slots = rows.iter().filter_map(|row| {
-            let number: Option<i64> = row.get(2);
-            number.map(|number| slot_of(number, row.get(3)))
-        });
+        let (status, page) = (self.statements.status(), self.statements.keyring());
+        let (head, rows) = self.with(|connection| {
+            let last = connection.row(self.statements.slots(), &[int(&id)])?;
+            let last: i64 = last.and_then(|row| row.get(0)).unwrap_or(-1);
+            let count = usize::try_from(last.saturating_sub(from)).unwrap_or(0);
+            // All of one moment.
+            connection.call(count.saturating_mul(KEYRING_SLOT_BYTES), async |client| {
+                let moment = client.build_transaction();
+                let moment = moment.isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+                let moment = moment.start().await?;
+                let head = moment.query_typed(status, &[int(&id)]).await?;
+                let (mut all, mut next) = (Vec::new(), from);
+                loop {
+                    let rows = moment.query_typed(page, &[int(&id), int(&next)]).await?;
+                    let is_last = rows.len() < schema::MAX_SLOTS_AT_ONCE;
+                    next = rows.last().map_or(next, |row| row.get::<_, i64>(0).saturating_add(1));
+                    all.extend(rows);
+                    if is_last {
+                        break;
+                    }
+                }
+                moment.commit().await.map(|()| (head, all))
+            })
+        })?;
+        let head = head.first().map_or(Ok(Head::EMPTY), |row| head_of(row.get(1), row.get(2)))?;
+        let slots = rows.iter().map(|row| slot_of(row.get(0), row.get(1)));
         Ok((head, slots.collect::<Result<_>>()?))
     }
 
@@ -410,7 +425,6 @@ fn failed(error: &tokio_postgres::Error, place: &str) -> Error {
             message,
             "`init` needs CREATE on the database; nodes need USAGE of the schema, and SELECT, INSERT and UPDATE",
         ),
-        "42P01" => incompatible(message, "the tables are older: run `grain cluster init` again"),
         "53300" => refused(message, "raise max_connections; a node needs three"),
         "53100" => refused(message, "free some of the disk of the database"),
         _ => unreachable(message),

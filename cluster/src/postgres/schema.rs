@@ -6,6 +6,9 @@ use grainstore::journal::{incompatible, invalid};
 /// The version of the tables.
 pub(super) const VERSION: i32 = 1;
 
+/// Slots of a keyring that one statement reads or writes: a mebibyte of them.
+pub(super) const MAX_SLOTS_AT_ONCE: usize = 8192;
+
 /// Who a commit waits for, and whether it does.
 pub(super) const REPLICATION: &str = "SELECT current_setting('synchronous_standby_names'), \
                                       current_setting('synchronous_commit')";
@@ -35,6 +38,7 @@ pub(super) struct Statements {
     sizes: String,
     read: String,
     put_slots: String,
+    slots: String,
     keyring: String,
     status: String,
     shards: String,
@@ -96,11 +100,11 @@ impl Statements {
             put_slots: of("INSERT INTO {s}.keyring (shard, slot, bytes) \
                 SELECT $1, number, wrapped FROM unnest($2::bigint[], $3::bytea[]) AS new (number, wrapped) \
                 ON CONFLICT (shard, slot) DO UPDATE SET bytes = excluded.bytes"),
-            // One statement, and so one moment.
-            keyring: of("SELECT shard.commit_no, shard.chain, keyring.slot, keyring.bytes \
-                FROM {s}.shard AS shard LEFT JOIN {s}.keyring AS keyring \
-                ON keyring.shard = shard.shard AND keyring.slot >= $2 \
-                WHERE shard.shard = $1 ORDER BY keyring.slot"),
+            slots: of("SELECT max(slot) FROM {s}.keyring WHERE shard = $1"),
+            keyring: of(&format!(
+                "SELECT slot, bytes FROM {{s}}.keyring \
+                WHERE shard = $1 AND slot >= $2 ORDER BY slot LIMIT {MAX_SLOTS_AT_ONCE}"
+            )),
             status: of("SELECT epoch, commit_no, chain, holder, \
                 extract(epoch FROM until - now())::float8 FROM {s}.shard WHERE shard = $1"),
             shards: of("SELECT shard FROM {s}.shard ORDER BY shard"),
@@ -181,6 +185,12 @@ impl Statements {
         &self.put_slots
     }
 
+    /// The last slot of a keyring.
+    pub(super) fn slots(&self) -> &str {
+        &self.slots
+    }
+
+    /// Slots of a keyring from one on: [`MAX_SLOTS_AT_ONCE`] at most.
     pub(super) fn keyring(&self) -> &str {
         &self.keyring
     }
@@ -209,7 +219,7 @@ pub(super) fn other_version(schema: &str, version: Option<i32>) -> Error {
             "run the version that made them",
         ),
         None => incompatible(
-            format!("schema {schema} has no tables of a journal"),
+            format!("schema {schema} lacks tables of a journal"),
             "make them with `grain cluster init`, or name another schema or database",
         ),
     }

@@ -15,4 +15,6 @@ mod histories;
 mod journal;
 mod kills;
 mod nodes;
+#[cfg(test)]
+mod positions;
 mod server;

@@ -140,7 +140,7 @@ impl JournalWriter {
 /// `ERR_DIVERGED` if the copy has a commit that the journal has not; `ERR_INTEGRITY`, `ERR_STORE_VERSION` for a record
 /// that cannot be read; `ERR_IO`.
 pub(crate) fn catch_up(
-    db: &Database,
+    (db, vault): (&Database, &Vault),
     (journal, shard): (&dyn Journal, ShardId),
     end: &Head,
 ) -> Result<Position> {
@@ -150,7 +150,7 @@ pub(crate) fn catch_up(
         if batch.is_empty() {
             return Ok(position);
         }
-        position = apply_batch((db, &Vault::default()), &position, &batch, Applying::WhenOpened)?;
+        position = apply_batch((db, vault), &position, &batch, Applying::WhenOpened)?;
     }
 }
 
@@ -166,6 +166,17 @@ pub(crate) fn slots_in(db: &Database) -> Result<u32> {
     let row = meta.get(layout::META_SLOTS)?;
     let last = row.map_or(Ok(0), |row| last_slot(row.value()))?;
     Ok(last.saturating_add(1))
+}
+
+/// Returns `true` if the rows of a copy are those of an encrypted store.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn is_encrypted(db: &Database) -> Result<bool> {
+    match db.begin_read()?.open_table(layout::META) {
+        Err(TableError::TableDoesNotExist(_)) => Ok(false),
+        opened => Ok(opened?.get(layout::META_ENCRYPTED)?.is_some()),
+    }
 }
 
 /// Decodes the row that has the number of the last slot in use.
@@ -256,7 +267,7 @@ pub(crate) enum Applying {
 }
 
 /// Writes the rows of records that follow a place, in one transaction, and returns the place after them. With the keys
-/// of an encrypted store they are checked to come from who has these too; a store that is opened is checked as a whole.
+/// of an encrypted store they are checked to come from who has these too.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_STORE_VERSION`, `ERR_IO`.

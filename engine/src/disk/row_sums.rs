@@ -170,7 +170,10 @@ impl<'v> SealCheck<'v> {
     pub(crate) fn begin(vault: &'v Vault, tables: &OpenTables<'_>) -> Result<Option<Self>> {
         let Some(keyring) = vault.keyring() else { return Ok(None) };
         let before = stored(vault, sums_in(tables)?, SummedTable::ALL.len())?;
-        let audit = AuditHead::decode(&head_in(tables)?)?;
+        let audit = match tables.numbered(TruthTable::Audit)? {
+            Some(_) => AuditHead::decode(&head_in(tables)?)?,
+            None => NO_ENTRY,
+        };
         let changes = SumChanges::of(vault);
         Ok(Some(Self { keyring, before, changes, audit, is_rewritten: false }))
     }
@@ -208,7 +211,9 @@ impl<'v> SealCheck<'v> {
         let last = last.map_or(0, |(sequence, _)| sequence.value());
         let seal = seal_of(keyring, &head.encode(), last, tables.meta()?)?;
         let is_sealed = row.get(40..) == Some(&seal[..]) && rows == last && before == after;
-        if is_sealed && !is_rewritten && leads_on(tables, &audit, &head)? {
+        let entries = tables.numbered(TruthTable::Audit)?;
+        let leads_on = entries.map_or(Ok(false), |entries| leads(entries, &audit, &head))?;
+        if is_sealed && !is_rewritten && leads_on {
             return Ok(());
         }
         let message = "a record of the journal was not written by who has the key";
@@ -226,13 +231,16 @@ fn head_in(tables: &OpenTables<'_>) -> Result<Vec<u8>> {
 }
 
 /// Returns `true` if each audit entry after a head holds the hash of the one before, up to another head.
-fn leads_on(tables: &OpenTables<'_>, from: &AuditHead, to: &AuditHead) -> Result<bool> {
+fn leads(
+    audit: &impl ReadableTable<u64, &'static [u8]>,
+    from: &AuditHead,
+    to: &AuditHead,
+) -> Result<bool> {
     let (mut count, mut last) = (from.count, from.hash);
-    let Some(audit) = tables.numbered(TruthTable::Audit)? else { return Ok(to.count == 0) };
     for row in audit.range(from.count..layout::AUDIT_HEAD)? {
         let (number, entry) = row?;
         let entry = entry.value();
-        if number.value() != count || !entry.windows(32).any(|part| part == last) {
+        if number.value() != count || (count > 0 && !entry.windows(32).any(|part| part == last)) {
             return Ok(false);
         }
         last = Sha256::digest(entry).into();
@@ -310,6 +318,9 @@ pub(crate) fn check_rows(
     Ok(())
 }
 
+/// The head of an audit log without entries.
+const NO_ENTRY: AuditHead = AuditHead { count: 0, hash: [0; 32] };
+
 /// Number under which the seal and the tags of stubs are tokens, apart from the tables.
 const SEAL: u8 = 0x90;
 const STUB: u8 = 0x91;
@@ -346,26 +357,11 @@ pub(crate) fn check_seal(txn: &ReadTransaction, vault: &Vault) -> Result<()> {
     let row = audit.get(layout::AUDIT_HEAD)?.map(|row| row.value().to_vec()).unwrap_or_default();
     let head = AuditHead::decode(&row)?;
     let seal = seal_of(keyring, &head.encode(), last, &txn.open_table(layout::META)?)?;
-    if log.len()? == last && leads_to(&audit, &head)? && row.get(40..) == Some(&seal[..]) {
+    if log.len()? == last && leads(&audit, &NO_ENTRY, &head)? && row.get(40..) == Some(&seal[..]) {
         return Ok(());
     }
     let message = "settings, log or audit log were changed by somebody without the key";
     Err(Error::truth_damaged(message).with_hint(RESTORE))
-}
-
-/// Returns `true` if each audit entry holds the hash of the one before, up to the head.
-fn leads_to(audit: &ReadOnlyTable<u64, &'static [u8]>, head: &AuditHead) -> Result<bool> {
-    let (mut count, mut last) = (0_u64, [0; 32]);
-    for row in audit.range(..layout::AUDIT_HEAD)? {
-        let (number, entry) = row?;
-        let entry = entry.value();
-        if number.value() != count || (count > 0 && !entry.windows(32).any(|part| part == last)) {
-            return Ok(false);
-        }
-        last = Sha256::digest(entry).into();
-        count = count.saturating_add(1);
-    }
-    Ok((count, last) == (head.count, head.hash))
 }
 
 /// Returns the token of a derived file of this epoch, which is written behind its bytes in an encrypted store.

@@ -133,21 +133,22 @@ impl TruthTransaction {
     pub(crate) fn commit(self) -> Result<()> {
         let Self { txn, vault, observer, written } = self;
         let Written { record, slot, keyring } = written.into_inner();
+        // A key is destroyed right after its mark is committed, which so has to be on the disk.
+        let destroys = keyring.iter().any(KeyringSlot::is_destroyed);
         let taken = match (&observer.0, record.filter(|record| !record.is_empty())) {
             (Some(take), Some(record)) => take(&record, keyring)?,
             _ => None,
         };
         match taken {
-            Some(commit) => commit_journaled(txn, commit).map_err(|failed| {
+            Some(commit) => commit_journaled(txn, commit, destroys).map_err(|failed| {
                 let message = format!("the journal has it, and this copy has not: {failed}");
                 Error::new(ErrorKind::InDoubt, message)
             })?,
             None => txn.commit()?,
         }
-        match (slot, vault.keyring()) {
-            (Some(slot), Some(keyring)) => keyring.record_slot(slot),
-            _ => Ok(()),
-        }
+        let Some(keyring) = vault.keyring() else { return Ok(()) };
+        slot.map_or(Ok(()), |slot| keyring.record_slot(slot))?;
+        keyring.write_copied()
     }
 
     /// Aborts the transaction.
@@ -160,9 +161,9 @@ impl TruthTransaction {
 }
 
 /// Commits what the journal has.
-fn commit_journaled(mut txn: WriteTransaction, commit: JournaledCommit) -> Result<()> {
+fn commit_journaled(mut txn: WriteTransaction, commit: JournaledCommit, syncs: bool) -> Result<()> {
     commit.position.write(&txn)?;
-    if !commit.syncs {
+    if !commit.syncs && !syncs {
         txn.set_durability(Durability::None)?;
     }
     Ok(txn.commit()?)

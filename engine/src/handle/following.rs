@@ -9,7 +9,7 @@ use redb::ReadableDatabase;
 
 use crate::base::error::{Error, Result};
 use crate::disk::change_record::ChangeRecord;
-use crate::disk::journal::{Head, Journal, Record};
+use crate::disk::journal::{Head, Journal, KeyringSlot, Record, damaged};
 use crate::disk::journaling::{Applying, apply_batch, end_scrub, last_slot, next_batch};
 use crate::disk::layout::{self, ErasureRecord, PendingScrub};
 use crate::disk::position::Position;
@@ -37,10 +37,34 @@ struct Effects {
     destroyed: Vec<(u32, Vec<u8>)>,
 }
 
+/// Slots of the keyring that a batch of records is the first to use.
+#[derive(Debug, Default)]
+pub(super) struct NewSlots {
+    /// The end of the journal when they were read; `None` if there are none.
+    pub(super) end: Option<Head>,
+    /// Those after the ones that the copy has, up to that end.
+    pub(super) slots: Vec<KeyringSlot>,
+    /// The last that the batch uses.
+    pub(super) last: u32,
+}
+
+/// Returns the last slot of the keyring that records write rows under; 0 if none of them is the first to use one.
+pub(super) fn last_slot_of(batch: &[Record]) -> Result<u32> {
+    let mut last = 0;
+    for record in batch {
+        for row in record.changes()?.rows() {
+            let (table, key, value) = row?;
+            if table == TruthTable::Meta && key == layout::META_SLOTS.as_bytes() {
+                last = value.map_or(Ok(0), last_slot)?.max(last);
+            }
+        }
+    }
+    Ok(last)
+}
+
 impl Effects {
-    /// The effects of a record on a copy whose log has `last` and whose keyring ends with `slot`. They are set to what
-    /// they are after it.
-    fn of(changes: &ChangeRecord, (last, slot): (&mut Sequence, &mut u32)) -> Result<Self> {
+    /// The effects of a record on a copy whose log has `last`, which is set to what it has after it.
+    fn of(changes: &ChangeRecord, last: &mut Sequence) -> Result<Self> {
         let (mut effects, before) = (Self::default(), *last);
         for row in changes.rows() {
             let (table, key, value) = row?;
@@ -52,9 +76,6 @@ impl Effects {
                 }
                 TruthTable::Meta if key == layout::META_ERASURES.as_bytes() => {
                     effects.erasures = value.map(<[u8]>::to_vec);
-                }
-                TruthTable::Meta if key == layout::META_SLOTS.as_bytes() => {
-                    *slot = value.map_or(Ok(0), last_slot)?.max(*slot);
                 }
                 TruthTable::Destroyed => {
                     let number = key.try_into().map_or(0, u64::from_be_bytes);
@@ -89,27 +110,26 @@ impl Writer {
     pub(super) fn follow(
         &mut self,
         from: &Position,
-        (batch, applying): (&[Record], Applying),
+        (batch, slots, applying): (&[Record], NewSlots, Applying),
         (journal, switch): (&dyn Journal, &SharedCalSwitch),
     ) -> Result<()> {
         self.check_running()?;
         self.stop_on_error(|writer| {
             let (mut from, mut rest) = (*from, batch);
+            if let Some(gone) = writer.adopt_slots(slots)? {
+                return writer.follow_at_once(&from, gone, (journal, switch));
+            }
             while !rest.is_empty() {
                 // Records are written together up to one that is more than rows.
                 let mut last = writer.view.last_sequence()?;
                 let (mut plain, mut special) = (0_usize, None);
-                let mut slot = 0;
                 for record in rest {
-                    let effects = Effects::of(&record.changes()?, (&mut last, &mut slot))?;
+                    let effects = Effects::of(&record.changes()?, &mut last)?;
                     if effects != Effects::default() {
                         special = Some(effects);
                         break;
                     }
                     plain = plain.saturating_add(1);
-                }
-                if let Some(end) = writer.adopt_slots(&from, journal, slot)? {
-                    return writer.follow_at_once(&from, &end, (journal, switch));
                 }
                 let (now, later) = rest.split_at_checked(plain).unwrap_or((rest, &[]));
                 if !now.is_empty() {
@@ -157,21 +177,25 @@ impl Writer {
     fn follow_at_once(
         &mut self,
         from: &Position,
-        end: &Head,
+        (end, gone): (Head, Vec<u32>),
         (journal, switch): (&dyn Journal, &SharedCalSwitch),
     ) -> Result<()> {
         let (mut at, mut all) = (*from, Effects::default());
-        let (mut last, mut slot) = (self.view.last_sequence()?, 0);
+        let mut last = self.view.last_sequence()?;
         loop {
-            let batch = next_batch(journal, &at, end)?;
+            let batch = next_batch(journal, &at, &end)?;
             if batch.is_empty() {
                 break;
             }
             for record in &batch {
-                all.add(Effects::of(&record.changes()?, (&mut last, &mut slot))?);
+                all.add(Effects::of(&record.changes()?, &mut last)?);
             }
             self.fold_before(&all)?;
             at = apply_batch((&self.db, self.db.vault()), &at, &batch, Applying::WhenOpened)?;
+        }
+        if gone.iter().any(|slot| all.destroyed.iter().all(|(destroyed, _)| destroyed != slot)) {
+            let message = "the keyring of the journal lacks a key that no record destroyed";
+            return Err(damaged(message));
         }
         // What came and went in between was never shown.
         let shown = self.view.last_sequence()?;
@@ -219,22 +243,24 @@ impl Writer {
         Ok(())
     }
 
-    /// Has the keyring of an encrypted copy hold a slot, before rows that are encrypted under it. Returns an end of the
-    /// journal by which one of them was destroyed, if that is so.
-    fn adopt_slots(
-        &self,
-        from: &Position,
-        journal: &dyn Journal,
-        slot: u32,
-    ) -> Result<Option<Head>> {
-        let Some(keyring) = self.db.vault().keyring() else { return Ok(None) };
-        let mut destroyed_by = None;
-        if slot >= keyring.slot_count() {
-            let (end, slots) = journal.keyring(from.shard, keyring.slot_count())?;
-            destroyed_by = keyring.adopt(&slots)?.then_some(end);
+    /// Has the keyring of an encrypted copy hold new slots, before rows that are encrypted under them. Returns the end of
+    /// the journal that they are of if some are destroyed by then, with those: records up to there are to be published
+    /// together.
+    fn adopt_slots(&self, new: NewSlots) -> Result<Option<(Head, Vec<u32>)>> {
+        let (Some(keyring), Some(end)) = (self.db.vault().keyring(), new.end) else {
+            return Ok(None);
+        };
+        let NewSlots { mut slots, last, .. } = new;
+        let is_needed = |slot: &KeyringSlot| slot.number <= last;
+        let is_gone = slots.iter().any(|slot| is_needed(slot) && slot.is_destroyed());
+        if !is_gone {
+            // The others are of commits that this copy has not read, and that the journal could lose.
+            slots.retain(is_needed);
         }
-        keyring.record_slot(slot)?;
-        Ok(destroyed_by)
+        keyring.adopt(&slots)?;
+        keyring.record_slot(slots.last().map_or(last, |slot| slot.number))?;
+        let gone = slots.iter().filter(|slot| slot.is_destroyed()).map(|slot| slot.number);
+        Ok(is_gone.then(|| (end, gone.collect())))
     }
 
     /// Destroys the keys that a record destroyed.

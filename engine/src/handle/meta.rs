@@ -297,6 +297,9 @@ impl StoreIdentity {
                 identity.store_id = *keyring.store_id();
                 keyring
             }
+            None if options.journaling.is_some() => {
+                Keyring::create_copied(path, key.0.as_ref(), identity.store_id)?
+            }
             None => Keyring::create(path, key.0.as_ref(), identity.store_id)?,
         };
         Ok((identity, Vault::with_keyring(Arc::new(keyring))))
@@ -338,7 +341,7 @@ pub(crate) fn open_vault(path: &Path, options: &OpenOptions) -> Result<Vault> {
     }
 }
 
-fn no_key_given() -> Error {
+pub(super) fn no_key_given() -> Error {
     key_error(
         "this store is encrypted, and no key was given",
         "give the key or the passphrase it opens with",

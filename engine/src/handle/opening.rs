@@ -91,9 +91,9 @@ impl Store {
         directory::sync_directory(path)?;
         let start = || {
             let db = database.open(directory::truth_path(path))?;
-            let options = &follow_journal(path, &db, options)?;
             // A copy has the keys of its journal.
-            let vault = vault.clone().map_or_else(|| open_vault(path, options), Ok)?;
+            let (options, vault) = follow_journal((path, vault.as_ref()), &db, options)?;
+            let options = &options;
             let settings = StoreSettings::of(&db, &vault, options, !options.follows())?;
             let index =
                 open_index(&database, &directory::resolve_link(&directory::index_path(path))?)?;
@@ -297,6 +297,7 @@ impl Store {
     fn end_rotations(&self) -> Result<()> {
         let view = self.0.view()?;
         if self.is_read_only()
+            || self.0.has_journal()
             || view.vault().keyring().is_none_or(|keyring| keyring.users_in_rotation().is_empty())
         {
             return Ok(());

@@ -9,12 +9,16 @@ use redb::{Builder, Database};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
-use crate::disk::journal::{Head, Lead, ShardStatus, fenced};
+use crate::disk::journal::{Head, Lead, Record, ShardStatus, fenced};
 use crate::disk::journaling::{
-    Applying, CommitPosition, JournalWriter, catch_up, check_end, next_batch, position_in, slots_in,
+    Applying, CommitPosition, JournalWriter, catch_up, check_end, is_encrypted, next_batch,
+    position_in, slots_in,
 };
-use crate::disk::keyring;
+use crate::disk::keyring::{self, Keyring};
 use crate::disk::position::Position;
+use crate::disk::vault::Vault;
+use crate::handle::following::{NewSlots, last_slot_of};
+use crate::handle::meta::no_key_given;
 use crate::handle::options::{JournalRole, Journaling, OpenOptions};
 use crate::handle::store::Store;
 use crate::write::writer::Writer;
@@ -61,6 +65,7 @@ impl Store {
             let status = journaling.journal.status(from.shard)?;
             journaling.note_leader(&status);
             let batch = next_batch(&*journaling.journal, &from, &status.head)?;
+            let slots = self.new_slots(journaling, &batch)?;
             if batch.is_empty() {
                 let at = CommitPosition::new(from.shard, from.head.commit);
                 return Ok(Some((at, status)));
@@ -69,7 +74,7 @@ impl Store {
             let applying = if syncs { Applying::Synced } else { Applying::Unsynced };
             let journal = Arc::clone(&journaling.journal);
             self.run_exclusive_on_index(move |writer| {
-                writer.follow(&from, (&batch, applying), (&*journal, &switch))
+                writer.follow(&from, (&batch, slots, applying), (&*journal, &switch))
             })?;
         }
     }
@@ -154,6 +159,21 @@ impl Store {
         self.inner().follows().is_some()
     }
 
+    /// Reads the slots of the keyring that these records are the first to use, with where the journal was then.
+    fn new_slots(&self, journaling: &Journaling, batch: &[Record]) -> Result<NewSlots> {
+        let (view, Some(last)) = (self.inner().view()?, batch.last()) else {
+            return Ok(NewSlots::default());
+        };
+        let Some(keyring) = view.vault().keyring() else { return Ok(NewSlots::default()) };
+        let (first, last_slot) = (keyring.slot_count(), last_slot_of(batch)?);
+        if last_slot < first {
+            return Ok(NewSlots::default());
+        }
+        let (end, slots) = journaling.journal.keyring(journaling.shard(), first)?;
+        check_end(&last.head(), &end)?;
+        Ok(NewSlots { end: Some(end), slots, last: last_slot })
+    }
+
     fn place(&self, journaling: &Journaling) -> Result<Position> {
         let view = self.inner().view()?;
         let position = Position::read_in(view.transaction())?;
@@ -178,26 +198,29 @@ pub(super) fn create_copy(path: &Path, builder: &Builder, options: &OpenOptions)
             }
         };
     }
-    let set_up =
-        |new: &Path| follow_to_end(path, &builder.create(new)?, (journaling, options)).map(drop);
+    let set_up = |new: &Path| {
+        follow_to_end((path, None), &builder.create(new)?, (journaling, options)).map(drop)
+    };
     directory::create_truth(path, set_up)?;
     Ok(true)
 }
 
-/// Brings an opened truth to the end of its journal, and returns the options with which a leader writes from there.
+/// Brings an opened truth to the end of its journal, and returns the options with which a leader writes from there, and
+/// the keys: those that were opened before, or those of the journal.
 ///
 /// # Errors
 /// `ERR_FENCED` if another node took the lead; `ERR_DIVERGED` for a store that has no journal, or is not to have one;
 /// those of [`catch_up`].
 pub(super) fn follow_journal(
-    path: &Path,
+    (path, vault): (&Path, Option<&Vault>),
     db: &Database,
     options: &OpenOptions,
-) -> Result<OpenOptions> {
+) -> Result<(OpenOptions, Vault)> {
     let Some(journaling) = &options.journaling else {
+        let vault = vault.cloned().unwrap_or_default();
         return match Position::read(db)? {
-            None => Ok(options.clone()),
-            Some(_) if options.read_only => Ok(options.clone()),
+            None => Ok((options.clone(), vault)),
+            Some(_) if options.read_only => Ok((options.clone(), vault)),
             Some(position) => {
                 let message = format!(
                     "this is a copy of shard {}, and its node does not run",
@@ -208,30 +231,38 @@ pub(super) fn follow_journal(
             }
         };
     };
-    let at = follow_to_end(path, db, (journaling, options))?;
+    let (at, vault) = follow_to_end((path, vault), db, (journaling, options))?;
     if options.follows() {
         journaling.note_leader(&journaling.journal.status(at.shard)?);
     }
-    journaled(options, at.head)
+    Ok((journaled(options, at.head)?, vault))
 }
 
-/// Brings a copy to the end of its journal, with the keyring as it is there.
+/// Brings a copy to the end of its journal, with these keys or with those of the journal, which are returned then.
 fn follow_to_end(
-    path: &Path,
+    (path, vault): (&Path, Option<&Vault>),
     db: &Database,
     (journaling, options): (&Journaling, &OpenOptions),
-) -> Result<Position> {
+) -> Result<(Position, Vault)> {
     let (journal, shard) = (&*journaling.journal, journaling.shard());
-    if options.key.is_none() {
-        return catch_up(db, (journal, shard), &journal.status(shard)?.head);
-    }
-    // What the journal never had, of a leader that died, is in no row.
-    let kept = slots_in(db)?.min(keyring::count_slots(path)?);
-    let (end, slots) = journal.keyring(shard, kept)?;
-    check_end(&position_in(db, shard)?.head, &end)?;
-    // Before the rows that are encrypted under them.
-    keyring::replace_by_journal(path, kept, &slots)?;
-    catch_up(db, (journal, shard), &end)
+    let (end, vault) = match (vault, &options.key) {
+        (Some(vault), _) => (journal.status(shard)?.head, vault.clone()),
+        (None, Some(key)) => {
+            let kept = slots_in(db)?.min(keyring::count_sound_slots(path)?);
+            let (end, slots) = journal.keyring(shard, kept)?;
+            check_end(&position_in(db, shard)?.head, &end)?;
+            // Before the rows that are encrypted under them, and by which it is told whether these are the leader's.
+            let keyring = Keyring::open_copy(path, key.0.as_ref(), (kept, &slots))?;
+            let vault = keyring.map(|keyring| Vault::with_keyring(Arc::new(keyring)));
+            (end, vault.unwrap_or_default())
+        }
+        // Before the rows: the keyring beside them would lack their keys.
+        (None, None) if directory::keyring_path(path).exists() || is_encrypted(db)? => {
+            return Err(no_key_given());
+        }
+        (None, None) => (journal.status(shard)?.head, Vault::default()),
+    };
+    Ok((catch_up((db, &vault), (journal, shard), &end)?, vault))
 }
 
 /// Options whose commits go on in the journal after a head, if the copy leads.

@@ -7,11 +7,15 @@ use std::sync::atomic::Ordering;
 use grainstore_cal::Query;
 use grainstore_format::BeliefBuilder;
 
-use super::replication::{LONG, Lossy, Nodes, SHARD, SOON, at, belief, code, files_with, put};
+use super::replication::{
+    Altered, LONG, Lossy, Nodes, SHARD, SOON, at, belief, code, files_with, put,
+};
 use crate::disk::change_record::ChangeRecord;
 use crate::disk::layout;
 use crate::disk::truth_tables::{TableKey, TruthTable};
-use crate::journal::{FileJournal, Journal, KEYRING_SLOT_BYTES, Lead, MemoryJournal, Record};
+use crate::journal::{
+    FileJournal, Journal, KEYRING_SLOT_BYTES, KeyringSlot, Lead, MemoryJournal, Record,
+};
 use crate::{
     ContentAddress, EraseOptions, ExportOptions, ImportOptions, MasterKey, OpenOptions,
     PageOptions, Result, Session, SessionOptions, Store,
@@ -32,8 +36,8 @@ fn say(store: &Store, user: &str, what: i64) -> ContentAddress {
     session.put(grain.user_id(user).build().unwrap()).unwrap().address()
 }
 
-fn found(store: &Store, user: &str, query: Query) -> Result<Vec<ContentAddress>> {
-    let page = session_of(store, user).query(&query, &PageOptions::first(500))?;
+fn found(store: &Store, user: &str, query: &Query) -> Result<Vec<ContentAddress>> {
+    let page = session_of(store, user).query(query, &PageOptions::first(500))?;
     Ok(page.results.into_iter().map(|found| found.content_address).collect())
 }
 
@@ -75,8 +79,7 @@ fn same_everywhere(journal: impl Journal + 'static) {
             assert!(session_of(store, user).get(address).is_ok());
         }
         for query in [Query::default(), Query::default().searching("who likes tea")] {
-            let (ours, theirs) =
-                (found(&leader, user, query.clone()), found(&follower, user, query));
+            let (ours, theirs) = (found(&leader, user, &query), found(&follower, user, &query));
             let ours = ours.unwrap();
             assert!(ours.contains(address));
             assert_eq!(ours, theirs.unwrap());
@@ -127,7 +130,7 @@ fn a_key_that_is_destroyed_is_destroyed_in_every_copy_and_in_the_journal() {
     // She comes back, with another key.
     let back = say(&leader, "ann", 3);
     follower.wait_for(at(&leader), SOON).unwrap();
-    assert_eq!(found(&follower, "ann", Query::default()).unwrap(), [back]);
+    assert_eq!(found(&follower, "ann", &Query::default()).unwrap(), [back]);
     leader.flush().unwrap();
     leader.compact().unwrap();
     follower.wait_for(at(&leader), SOON).unwrap();
@@ -135,7 +138,7 @@ fn a_key_that_is_destroyed_is_destroyed_in_every_copy_and_in_the_journal() {
     follower.follow().unwrap();
     follower.close().unwrap();
     let leads = nodes.lead("away");
-    assert_eq!(found(&leads, "ann", Query::default()).unwrap(), [back]);
+    assert_eq!(found(&leads, "ann", &Query::default()).unwrap(), [back]);
     assert_eq!(code(session_of(&leads, "ann").get(&secret)), "ERR_ERASED");
     say(&leads, "ann", 4);
     nodes.hand_over(&leads);
@@ -172,9 +175,12 @@ fn a_follower_that_is_late_passes_what_was_written_and_erased_meanwhile() {
         kept.push(say(&leader, "ann", number));
     }
     follower.wait_for(at(&leader), SOON).unwrap();
-    assert!(found(&follower, "gone", Query::default()).unwrap().is_empty());
-    let mut shown = found(&follower, "ann", Query::default()).unwrap();
-    (shown.sort(), kept.sort());
+    assert!(found(&follower, "gone", &Query::default()).unwrap().is_empty());
+    let nobody = follower.session(SessionOptions::default());
+    assert_eq!(code(nobody.query(&Query::default(), &PageOptions::first(9))), "ERR_KEY");
+    let mut shown = found(&follower, "ann", &Query::default()).unwrap();
+    shown.sort();
+    kept.sort();
     assert_eq!(shown, kept);
     for store in [&leader, &follower] {
         let problems = store.verify(true).unwrap().problems;
@@ -202,7 +208,7 @@ fn keys_that_the_journal_never_had_are_in_no_copy() {
     assert_eq!(code(put(&first, "never", 1)), "ERR_IN_DOUBT");
     assert!(first.close().is_err());
     lossy.unsent.store(0, Ordering::SeqCst);
-    assert_eq!(std::fs::read(nodes.path("one").join("keyring")).unwrap().len(), 3 * 128);
+    assert_eq!(std::fs::read(nodes.path("one").join("keyring")).unwrap().len(), 2 * 128);
     assert_eq!(nodes.journal.keyring(SHARD, 0).unwrap().1.len(), 2);
     // Another leads, and gives the number to another.
     let status = nodes.journal.status(SHARD).unwrap();
@@ -249,7 +255,7 @@ fn an_import_brings_the_keys_of_its_users() {
     leader.session(SessionOptions::default()).import([file], &ImportOptions::default()).unwrap();
     follower.wait_for(at(&leader), SOON).unwrap();
     for number in 0..30 {
-        assert_eq!(found(&follower, &user(number), Query::default()).unwrap().len(), 1);
+        assert_eq!(found(&follower, &user(number), &Query::default()).unwrap().len(), 1);
     }
     leader.close().unwrap();
     follower.close().unwrap();
@@ -274,6 +280,12 @@ fn a_copy_opens_with_the_key_of_its_shard_alone() {
     nodes.key = Some([7; 32]);
     nodes.follow("two").close().unwrap();
     nodes.follow("three").close().unwrap();
+    // A start without it reads nothing.
+    put(&leader, "bob", 3).unwrap();
+    nodes.key = None;
+    assert_eq!(of_new(&nodes, "two"), "ERR_KEY");
+    nodes.key = Some([7; 32]);
+    nodes.follow("two").close().unwrap();
     nodes.hand_over(&leader);
     for key in [None, Some([8; 32])] {
         nodes.key = key;
@@ -281,7 +293,10 @@ fn a_copy_opens_with_the_key_of_its_shard_alone() {
         assert_eq!(code(nodes.try_lead("one", OpenOptions::new())), "ERR_KEY");
     }
     nodes.key = Some([7; 32]);
-    nodes.lead("one").close().unwrap();
+    nodes.hand_over(&nodes.lead("one"));
+    for node in ["two", "three"] {
+        nodes.follow(node).close().unwrap();
+    }
     nodes.assert_same(&["one", "two", "three"]);
     let plain = Nodes::with(MemoryJournal::default());
     let leader = plain.lead("one");
@@ -301,7 +316,11 @@ fn a_keyring_file_that_is_gone_or_older_is_made_again_from_the_journal() {
     let early = std::fs::read(&file).unwrap();
     let bob = leader.session(SessionOptions::default()).put(belief("bob", 2)).unwrap().address();
     nodes.follow("two").close().unwrap();
-    for left in [Some(&early[..]), Some(&early[..200]), Some(b""), None] {
+    let (longer, mut damaged) = ([&early[..], &[9; 300]].concat(), early.clone());
+    damaged[150] ^= 1;
+    for left in
+        [&early[..], &early[..200], &longer, &damaged, b""].map(Some).into_iter().chain([None])
+    {
         match left {
             Some(bytes) => std::fs::write(&file, bytes).unwrap(),
             None => std::fs::remove_file(&file).unwrap(),
@@ -309,7 +328,9 @@ fn a_keyring_file_that_is_gone_or_older_is_made_again_from_the_journal() {
         let follower = nodes.follow("two");
         assert!(session_of(&follower, "bob").get(&bob).is_ok());
         follower.close().unwrap();
-        keyring_of(&nodes, "two");
+        let journal: Vec<u8> =
+            nodes.journal.keyring(SHARD, 0).unwrap().1.iter().flat_map(|slot| slot.bytes).collect();
+        assert!(std::fs::read(&file).unwrap().starts_with(&journal));
     }
 }
 
@@ -354,5 +375,116 @@ fn a_record_of_who_has_no_key_is_not_applied() {
             |report| report.problems.iter().map(|problem| format!("{problem:?}")).collect(),
         );
         assert!(!told.is_empty(), "{number}: a new copy shows it");
+    }
+}
+
+#[test]
+fn a_follower_takes_no_keys_of_commits_that_it_has_not_read() {
+    let altered = Altered::new(100);
+    let nodes = Nodes::with(Arc::clone(&altered)).encrypted();
+    let leader = nodes.lead("one");
+    let follower = nodes.follow("two");
+    put(&leader, "ann", 1).unwrap();
+    let early = at(&leader).commit;
+    put(&leader, "bob", 1).unwrap();
+    put(&leader, "carol", 1).unwrap();
+    // The end that it is told of is one of before.
+    altered.last.store(early, Ordering::SeqCst);
+    follower.follow().unwrap();
+    assert_eq!(at(&follower).commit, early);
+    let length = || std::fs::metadata(nodes.path("two").join("keyring")).unwrap().len();
+    assert_eq!(length(), 2 * 128);
+    altered.last.store(0, Ordering::SeqCst);
+    follower.follow().unwrap();
+    assert_eq!(length(), 4 * 128);
+    leader.close().unwrap();
+    follower.follow().unwrap();
+    follower.close().unwrap();
+    nodes.assert_same(&["one", "two"]);
+}
+
+#[test]
+fn a_copy_is_not_made_over_the_keyring_of_another_store() {
+    let nodes = Nodes::with(MemoryJournal::default()).encrypted();
+    let leader = nodes.lead("one");
+    put(&leader, "ann", 1).unwrap();
+    let keyed = OpenOptions::new().create(true).key(MasterKey::new([7; 32]));
+    let other = Store::open(nodes.path("two"), &keyed).unwrap();
+    put(&other, "bob", 1).unwrap();
+    other.close().unwrap();
+    let aside = nodes.directory.path().join("aside");
+    std::fs::rename(nodes.path("two").join("grains.redb"), &aside).unwrap();
+    let before = std::fs::read(nodes.path("two").join("keyring")).unwrap();
+    assert_eq!(code(nodes.try_follow("two")), "ERR_KEY");
+    assert_eq!(std::fs::read(nodes.path("two").join("keyring")).unwrap(), before);
+    std::fs::rename(&aside, nodes.path("two").join("grains.redb")).unwrap();
+    Store::open(nodes.path("two"), &keyed).unwrap().close().unwrap();
+}
+
+#[test]
+fn slots_that_somebody_without_the_key_wrote_are_not_taken() {
+    // Another user's slot, one of before, bytes that are none, and one that is missing.
+    for change in 0..5 {
+        let nodes = Nodes::with(MemoryJournal::default()).encrypted();
+        let leader = nodes.lead("one");
+        say(&leader, "ann", 1);
+        let follower = nodes.follow("two");
+        let before = std::fs::read(nodes.path("two").join("keyring")).unwrap();
+        say(&leader, "bob", 2);
+        let (_, slots) = nodes.journal.keyring(SHARD, 0).unwrap();
+        let forged = match change {
+            0 => vec![KeyringSlot::new(2, slots[1].bytes)],
+            1 => vec![KeyringSlot::new(2, slots[0].bytes)],
+            2 => vec![KeyringSlot::new(2, [7; KEYRING_SLOT_BYTES])],
+            3 => vec![KeyringSlot::new(2, ERASED)],
+            _ => vec![KeyringSlot::new(9, slots[2].bytes)],
+        };
+        let lead = nodes.journal.lead(SHARD, "one", LONG).unwrap();
+        // Beside a record of no rows, that the leader did not append.
+        let record = Record::after(&lead.head, (SHARD, lead.epoch), &ChangeRecord::default());
+        nodes.journal.append(&lead, &lead.head, &record.unwrap().with_slots(forged)).unwrap();
+        let followed = follower.follow();
+        if change == 4 {
+            followed.unwrap();
+            continue;
+        }
+        assert_eq!(code(followed), "ERR_INTEGRITY", "{change}");
+        let after = std::fs::read(nodes.path("two").join("keyring")).unwrap();
+        assert!(change == 3 || after == before, "{change}");
+        if change < 3 {
+            assert_eq!(code(nodes.try_follow("new")), "ERR_INTEGRITY", "{change}");
+        }
+    }
+}
+
+#[test]
+fn forged_records_and_slots_destroy_no_key_of_a_copy() {
+    let nodes = Nodes::with(MemoryJournal::default()).encrypted();
+    let leader = nodes.lead("one");
+    say(&leader, "ann", 1);
+    nodes.follow("two").close().unwrap();
+    let marks = leader.inner().view().unwrap();
+    let mark = marks.vault().keyring().unwrap().destruction_mark(1);
+    drop(marks);
+    nodes.hand_over(&leader);
+    let keyring = |node| std::fs::read(nodes.path(node).join("keyring")).unwrap();
+    let before = (keyring("one"), keyring("two"));
+    // A record that drops the count of slots, and one with a mark that somebody saw elsewhere.
+    let slots = (TruthTable::Meta, TableKey::Name(layout::META_SLOTS), None);
+    let destroyed = (TruthTable::Destroyed, TableKey::Number(1), Some(&mark[..]));
+    let lead = nodes.journal.lead(SHARD, "nobody", LONG).unwrap();
+    let mut head = lead.head;
+    for (table, key, value) in [slots, destroyed] {
+        let mut changes = ChangeRecord::default();
+        changes.push(table, key, value).unwrap();
+        let record = Record::after(&head, (SHARD, lead.epoch), &changes).unwrap();
+        let gone = vec![KeyringSlot::new(1, ERASED)];
+        head = nodes.journal.append(&lead, &head, &record.with_slots(gone)).unwrap();
+    }
+    nodes.journal.release(&Lead::new((SHARD, lead.epoch), "nobody", LONG, head)).unwrap();
+    for _ in 0..2 {
+        assert_eq!(code(nodes.try_follow("two")), "ERR_INTEGRITY");
+        assert_eq!(code(nodes.try_lead("one", nodes.options())), "ERR_INTEGRITY");
+        assert!((keyring("one"), keyring("two")) == before);
     }
 }

@@ -46,7 +46,7 @@ impl Nodes {
         Self { key: Some([7; 32]), ..self }
     }
 
-    fn options(&self) -> OpenOptions {
+    pub(super) fn options(&self) -> OpenOptions {
         match self.key {
             Some(key) => OpenOptions::new().key(MasterKey::new(key)),
             None => OpenOptions::new(),
@@ -429,17 +429,17 @@ fn a_copy_that_is_ahead_of_its_journal_or_of_another_refuses() {
 
 /// A journal whose record was altered, and which hands out few at a time.
 #[derive(Debug)]
-struct Altered {
+pub(super) struct Altered {
     journal: MemoryJournal,
     /// The number of the record that is another, once it is set.
     which: AtomicU64,
     at_once: usize,
     /// The number of the record that it ends with, once it is set.
-    last: AtomicU64,
+    pub(super) last: AtomicU64,
 }
 
 impl Altered {
-    fn new(at_once: usize) -> Arc<Self> {
+    pub(super) fn new(at_once: usize) -> Arc<Self> {
         let (which, last) = (AtomicU64::new(0), AtomicU64::new(0));
         Arc::new(Self { journal: MemoryJournal::default(), which, at_once, last })
     }

@@ -21,7 +21,8 @@ pub(crate) fn rotate_keys(given: RotateKeys, session: &Session) -> Result<Value>
     match (given.key_file, given.user_id) {
         (Some(file), None) => {
             check_encrypted(session.store())?;
-            if !file.exists() {
+            // The keys of a store with a journal are not changed: no file is made for one.
+            if !file.exists() && session.store().position()?.is_none() {
                 new_key_file(&file)?;
             }
             session.store().rotate_key(KeyFile::new(&file))?;

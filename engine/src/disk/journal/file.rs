@@ -190,10 +190,11 @@ impl Locked<'_> {
         if let Some((commit, slots)) = announced(&bytes)
             && commit <= known.head.commit
         {
+            // Who wrote the record may have died before it was synced.
+            File::open(self.records())?.sync_data()?;
             let mut keyring = private(&self.keyring())?;
             for slot in slots {
-                let place = u64::from(slot.number).saturating_mul(KEYRING_SLOT_BYTES as u64);
-                keyring.seek(SeekFrom::Start(place))?;
+                keyring.seek(SeekFrom::Start(slot_offset(slot.number)))?;
                 keyring.write_all(&slot.bytes)?;
             }
             keyring.sync_all()?;
@@ -296,14 +297,15 @@ impl Journal for FileJournal {
         let known = locked.known()?;
         locked.settle(&known)?;
         let Some(mut file) = open(&locked.keyring())? else { return Ok((known.head, Vec::new())) };
+        file.seek(SeekFrom::Start(slot_offset(from)))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         let (slots, rest) = bytes.as_chunks::<KEYRING_SLOT_BYTES>();
         if !rest.is_empty() {
             return Err(damaged("the keyring of a journal was cut off"));
         }
-        let slots = (0..).zip(slots).map(|(number, bytes)| KeyringSlot::new(number, *bytes));
-        Ok((known.head, slots.filter(|slot| slot.number >= from).collect()))
+        let slots = (from..).zip(slots).map(|(number, bytes)| KeyringSlot::new(number, *bytes));
+        Ok((known.head, slots.collect()))
     }
 
     fn status(&self, shard: ShardId) -> Result<ShardStatus> {
@@ -324,6 +326,10 @@ fn announced(bytes: &[u8]) -> Option<(u64, Vec<KeyringSlot>)> {
         Some(KeyringSlot::new(u32::from_be_bytes(*number), bytes.try_into().ok()?))
     });
     Some((u64::from_be_bytes(*commit), slots.collect()))
+}
+
+fn slot_offset(number: u32) -> u64 {
+    u64::from(number).saturating_mul(KEYRING_SLOT_BYTES as u64)
 }
 
 /// Opens a file to write it, made as its owner's alone.

@@ -23,6 +23,12 @@ impl KeyringSlot {
     pub const fn new(number: u32, bytes: [u8; KEYRING_SLOT_BYTES]) -> Self {
         Self { number, bytes }
     }
+
+    /// Returns `true` if its secret was destroyed.
+    #[must_use]
+    pub fn is_destroyed(&self) -> bool {
+        self.bytes.iter().all(|byte| *byte == 0)
+    }
 }
 
 impl fmt::Debug for KeyringSlot {

@@ -217,6 +217,5 @@ pub fn invalid(message: impl Into<String>, hint: &'static str) -> Error {
 /// `ERR_INTEGRITY` of a journal, for implementors of [`Journal`].
 #[must_use]
 pub fn damaged(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Integrity), message)
-        .with_hint("restore the journal; the nodes keep what they applied")
+    Error::truth_damaged(message).with_hint("restore the journal; the nodes keep what they applied")
 }

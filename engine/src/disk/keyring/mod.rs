@@ -4,6 +4,7 @@
 //! Slots are appended and synced before their first use, and zeroed on erasure. Rows name their slot; the
 //! keyring does not know grains.
 
+mod copies;
 mod provider;
 mod secret;
 mod slot;
@@ -25,10 +26,10 @@ use self::slot::{SLOT_BYTES, Slot, StoreSlot, UserSlot, WRAPPED_SECRET_BYTES};
 use self::storage::{KeyringFile, KeyringStorage, ReadOnlyKeyringFile};
 use self::user_slots::UserSlots;
 use crate::base::error::{Error, Result};
-use crate::base::sync::{Mutex, RwLock, RwLockReadGuard};
+use crate::base::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use crate::disk::directory;
-use crate::disk::journal::{self, KeyringSlot};
 
+pub(crate) use copies::count_sound_slots;
 pub use provider::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
 pub(crate) use secret::{Secret, fill_random};
 pub(crate) use slot_keys::SlotKeys;
@@ -71,6 +72,9 @@ struct KeyringSlots {
     medium: Box<dyn KeyringStorage>,
     store: StoreSlot,
     wrap: Cipher,
+    /// Number of slots that the medium has, of a keyring that is a copy of its journal's: it has none that the journal may
+    /// lack. `None` for one that is written before its slots are used.
+    copied: Option<u32>,
 }
 
 /// All secrets wrapped under a new master key, and the cipher for it.
@@ -97,12 +101,22 @@ impl Keyring {
         provider: &dyn KeyProvider,
         store_id: [u8; 16],
     ) -> Result<Self> {
-        let medium = Box::new(KeyringFile::within(directory)?);
-        Self::create_on(medium, provider, store_id)
+        Self::create_on(Box::new(KeyringFile::within(directory)?), provider, store_id)
     }
 
     fn create_on(
-        mut medium: Box<dyn KeyringStorage>,
+        medium: Box<dyn KeyringStorage>,
+        provider: &dyn KeyProvider,
+        store_id: [u8; 16],
+    ) -> Result<Self> {
+        let created = Self::new_on(medium, provider, store_id)?;
+        let store = created.store_slot();
+        created.slots().medium.replace(&store.bytes)?;
+        Ok(created)
+    }
+
+    fn new_on(
+        medium: Box<dyn KeyringStorage>,
         provider: &dyn KeyProvider,
         store_id: [u8; 16],
     ) -> Result<Self> {
@@ -112,8 +126,12 @@ impl Keyring {
         let wrapped = [0; WRAPPED_SECRET_BYTES];
         let mut store = StoreSlot { store_id, derivation, master: 1, wrapped };
         store.wrapped = wrap_in(&wrap, &store.associated_data(), &secret)?;
-        medium.replace(&Slot::Store(Box::new(store.clone())).encode(STORE_SLOT))?;
-        Ok(Self::of(secret, UserSlots::new(), KeyringSlots { medium, store, wrap }))
+        let slots = KeyringSlots { medium, store, wrap, copied: None };
+        Ok(Self::of(secret, UserSlots::new(), slots))
+    }
+
+    fn slots(&self) -> MutexGuard<'_, KeyringSlots> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens the keyring in a directory, `None` if there is none.
@@ -140,22 +158,31 @@ impl Keyring {
         provider: &dyn KeyProvider,
     ) -> Result<Option<Self>> {
         let Some(bytes) = medium.read()? else { return Ok(None) };
-        // Bytes behind the last complete slot were never used: a slot is synced before its first use. The
-        // process that wrote the slots read here may have died before its sync, so they are written and
-        // synced again.
+        // Bytes behind the last complete slot were never used: a slot is synced before its first use.
         let (slots, _) = bytes.as_chunks::<SLOT_BYTES>();
+        Self::open_slots(medium, slots, provider).map(Some)
+    }
+
+    /// Opens a keyring with these slots, of which the storage has the bytes.
+    fn open_slots(
+        mut medium: Box<dyn KeyringStorage>,
+        slots: &[[u8; SLOT_BYTES]],
+        provider: &dyn KeyProvider,
+    ) -> Result<Self> {
         let damaged = || Error::truth_damaged("the keyring does not begin with the store's slot");
         let (first, others) = slots.split_first().ok_or_else(damaged)?;
         let Slot::Store(store) = Slot::decode(STORE_SLOT, first)? else { return Err(damaged()) };
         let wrap = wrapping_cipher(provider, &store.derivation, &store.store_id)?;
         let secret = unwrap_in(&wrap, &store.associated_data(), &store.wrapped);
         let secret = secret.ok_or_else(|| key_error("the key is not the one of this store"))?;
+        // The process that wrote the slots may have died before its sync, so they are written and synced again.
         medium.write_at(0, slots.as_flattened())?;
         let mut people = UserSlots::new();
         for slot in others {
             people.add_next(slot).ok_or_else(damaged)?;
         }
-        Ok(Some(Self::of(secret, people, KeyringSlots { medium, store: *store, wrap })))
+        let slots = KeyringSlots { medium, store: *store, wrap, copied: None };
+        Ok(Self::of(secret, people, slots))
     }
 
     fn of(salt: Secret, people: UserSlots, file: KeyringSlots) -> Self {
@@ -201,8 +228,11 @@ impl Keyring {
     pub(crate) fn record_slot(&self, slot: u32) -> Result<()> {
         if slot >= self.users().next {
             let message = "the keyring is older than the store, or cut short";
-            return Err(Error::integrity(message)
-                .with_hint("put back the keyring the store had last; no older copy will do"));
+            let hint = match self.slots().copied {
+                Some(_) => "restore the keyring of the journal; that of this copy is made from it",
+                None => "put back the keyring the store had last; no older copy will do",
+            };
+            return Err(Error::integrity(message).with_hint(hint));
         }
         self.recorded.fetch_max(slot, Ordering::AcqRel);
         Ok(())
@@ -227,65 +257,10 @@ impl Keyring {
         self.users().next
     }
 
-    /// Returns the slots that were given and that the truth does not record as used yet.
-    pub(crate) fn unrecorded_slots(&self) -> Vec<KeyringSlot> {
-        let first = self.recorded.load(Ordering::Acquire).saturating_add(1);
-        let people = self.users();
-        (first..people.next)
-            .map(|number| KeyringSlot::new(number, people.bytes_of(number)))
-            .collect()
-    }
-
-    /// Returns the slot of the store.
-    pub(crate) fn store_slot(&self) -> KeyringSlot {
-        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = Slot::Store(Box::new(file.store.clone()));
-        KeyringSlot::new(STORE_SLOT, slot.encode(STORE_SLOT))
-    }
-
-    /// Returns a slot as it is once it is destroyed.
-    pub(crate) fn erased_slot(number: u32) -> KeyringSlot {
-        KeyringSlot::new(number, Slot::Erased.encode(number))
-    }
-
-    /// Adds slots that a journal has after those of this copy, durably. Returns `true` if one is destroyed there, by a
-    /// record that comes later.
-    ///
-    /// # Errors
-    /// `ERR_INTEGRITY` if a slot is missing; `ERR_IO`.
-    pub(crate) fn adopt(&self, slots: &[KeyringSlot]) -> Result<bool> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = self.users().next;
-        let mut bytes = Vec::with_capacity(slots.len().saturating_mul(SLOT_BYTES));
-        for (number, slot) in (first..).zip(slots) {
-            if slot.number != number {
-                return Err(journal::damaged(format!(
-                    "the journal lacks slot {number} of the keyring"
-                )));
-            }
-            bytes.extend_from_slice(&slot.bytes);
-        }
-        file.medium.write_at(slot_offset(first), &bytes)?;
-        let mut people = self.users.write().unwrap_or_else(PoisonError::into_inner);
-        for slot in slots {
-            let added = people.add_next(&slot.bytes);
-            added.ok_or_else(|| journal::damaged("the keyring of the journal is too long"))?;
-        }
-        Ok(slots.iter().any(|slot| *slot == Self::erased_slot(slot.number)))
-    }
-
-    /// Destroys the secret in a slot, as a record of the journal says.
-    ///
-    /// # Errors
-    /// As [`Keyring::destroy`].
-    pub(crate) fn destroy_slot(&self, slot: u32) -> Result<()> {
-        let person = self.users().user_of(slot);
-        person.map_or(Ok(()), |person| self.destroy(&person, slot))
-    }
-
     /// Compares the slots with the destruction marks of the truth. A zeroed slot without a mark is damaged; a
     /// slot that is present in spite of its mark (a keyring from a backup) is destroyed again. A marked slot
-    /// of a key rotation is left to the end of that, which handles the index first.
+    /// whose user also has a later one is left to the end of that key rotation, which handles the index
+    /// first.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -296,8 +271,12 @@ impl Keyring {
         for slot in gone.into_iter().filter(|slot| !is_marked(*slot)) {
             people.add_damaged(slot, Slot::Erased.encode(slot));
         }
-        let outside = people.outside_rotations().into_iter();
-        for (person, slot) in outside.filter(|(_, slot)| is_marked(*slot)) {
+        // A copy takes part in no rotation.
+        let single = match file.copied {
+            Some(_) => people.all_slots(),
+            None => people.single_slots(),
+        };
+        for (person, slot) in single.into_iter().filter(|(_, slot)| is_marked(*slot)) {
             file.medium.write_at(slot_offset(slot), &Slot::Erased.encode(slot))?;
             people.remove(&person, slot);
         }
@@ -472,7 +451,9 @@ impl Keyring {
             bytes.extend_from_slice(&Slot::User(person.clone()).encode(number));
             slots.push((number, person));
         }
-        file.medium.write_at(slot_offset(first), &bytes)?;
+        if file.copied.is_none() {
+            file.medium.write_at(slot_offset(first), &bytes)?;
+        }
         let mut people = self.users.write().unwrap_or_else(PoisonError::into_inner);
         for (number, person) in slots {
             people.next = number.saturating_add(1);
@@ -622,41 +603,6 @@ impl Keyring {
     /// Returns the answer to a challenge, which only who has opened the keyring can tell.
     pub(crate) fn key_proof(&self, challenge: &[u8]) -> [u8; 32] {
         self.shared.token(KEY_PROOF, &[challenge])
-    }
-}
-
-/// Makes the keyring in the directory of a copy that of its journal: the first `kept` slots that it has, then those of
-/// the journal after them. Slots that its journal never had are gone then.
-///
-/// # Errors
-/// `ERR_INTEGRITY` if the journal lacks a slot; `ERR_IO`.
-pub(crate) fn replace_by_journal(directory: &Path, kept: u32, slots: &[KeyringSlot]) -> Result<()> {
-    let mut file = KeyringFile::within(directory)?;
-    let there = file.read()?;
-    let mut bytes = there.clone().unwrap_or_default();
-    bytes.truncate(usize::try_from(slot_offset(kept)).unwrap_or(usize::MAX));
-    for (number, slot) in (kept..).zip(slots) {
-        if slot.number != number {
-            return Err(journal::damaged(format!(
-                "the journal lacks slot {number} of the keyring"
-            )));
-        }
-        bytes.extend_from_slice(&slot.bytes);
-    }
-    if bytes.is_empty() || there.as_ref() == Some(&bytes) {
-        return Ok(());
-    }
-    file.replace(&bytes)
-}
-
-/// Returns the number of whole slots in the keyring of a directory; 0 if there is none.
-///
-/// # Errors
-/// `ERR_IO`.
-pub(crate) fn count_slots(directory: &Path) -> Result<u32> {
-    match std::fs::metadata(directory::keyring_path(directory)) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
-        found => Ok(u32::try_from(found?.len() / SLOT_BYTES as u64).unwrap_or(u32::MAX)),
     }
 }
 

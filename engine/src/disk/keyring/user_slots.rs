@@ -82,24 +82,26 @@ impl UserSlots {
         self.slots.contains_key(&number) || self.damaged.contains_key(&number)
     }
 
-    /// Returns the slots that are not the former ones of a key rotation, each with its user: the last of each user, and
-    /// those before a slot that the user was given anew.
-    pub(super) fn outside_rotations(&self) -> Vec<([u8; 32], u32)> {
-        let is_first = |slot: u32| {
-            self.slot_at(slot).is_some_and(|slot| slot.generation == super::FIRST_GENERATION)
-        };
-        let mut found = Vec::new();
-        for (token, slots) in &self.by_token {
-            let later = slots.iter().skip(1).map(|slot| is_first(*slot)).chain([true]);
-            let outside = slots.iter().zip(later).filter(|(_, is_anew)| *is_anew);
-            found.extend(outside.map(|(slot, _)| (*token, *slot)));
-        }
-        found
+    /// Returns the users that have exactly one slot, with it.
+    pub(super) fn single_slots(&self) -> Vec<([u8; 32], u32)> {
+        let slots = self.by_token.iter();
+        let only = slots.filter_map(|(token, slots)| match **slots {
+            [slot] => Some((*token, slot)),
+            _ => None,
+        });
+        only.collect()
     }
 
-    /// Returns the user of a slot that is in use.
-    pub(super) fn user_of(&self, number: u32) -> Option<[u8; 32]> {
-        self.slots.get(&number).map(|slot| slot.token)
+    /// Returns all slots, each with its user.
+    pub(super) fn all_slots(&self) -> Vec<([u8; 32], u32)> {
+        let slots = self.by_token.iter();
+        slots.flat_map(|(token, slots)| slots.iter().map(|slot| (*token, *slot))).collect()
+    }
+
+    /// Returns the token of the user of a slot, which is damaged if the slot is.
+    pub(super) fn token_in(&self, number: u32) -> Option<[u8; 32]> {
+        let damaged = || self.damaged.get(&number).map(slot::unchecked_token);
+        self.slots.get(&number).map(|slot| slot.token).or_else(damaged)
     }
 
     /// Returns the bytes of a slot.

@@ -101,7 +101,7 @@ impl Store {
 
     /// Refuses a store with a journal: its other copies would not follow.
     fn check_may_rotate(&self) -> Result<()> {
-        if !self.inner().has_journal() {
+        if !self.inner().has_journal() || !self.is_encrypted() {
             return Ok(());
         }
         let message = "the keys of a store with a journal cannot be changed yet";

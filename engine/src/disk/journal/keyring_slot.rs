@@ -3,11 +3,21 @@
 
 use std::fmt;
 
-/// The length of a [`KeyringSlot`] in bytes.
+/// The length of a [`KeyringSlot`] in bytes, as a [`Journal`](super::Journal) keeps it.
 pub const KEYRING_SLOT_BYTES: usize = 128;
 
 /// A slot of the keyring of an encrypted store (docs/format.md, "Keyring"): the secret of the store, or of one user,
 /// wrapped under the master key. Only who has that key can use it.
+///
+/// ```
+/// use grainstore::journal::{Journal, KEYRING_SLOT_BYTES, KeyringSlot, MemoryJournal, ShardId};
+///
+/// let slot = KeyringSlot::new(1, [0; KEYRING_SLOT_BYTES]);
+/// assert!(slot.is_destroyed());
+/// let (_, keyring) = MemoryJournal::default().keyring(ShardId(1), 0)?;
+/// assert!(keyring.is_empty());
+/// # Ok::<(), grainstore::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyringSlot {

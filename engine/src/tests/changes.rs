@@ -100,7 +100,7 @@ fn call_at_random(path: &Path, replica: &Replica, openings: usize, calls: usize)
 }
 
 /// What the calls above do not do: vectors, erasures, an import, settings, templates, rows of applications.
-fn change_the_rest(store: &Store, path: &Path) {
+pub(super) fn change_the_rest(store: &Store, path: &Path) {
     let operator = store.session(SessionOptions::default());
     let belief = |user: &str, number: i64| {
         let grain = BeliefBuilder::new(EpochMs::new(number), user, "likes", "tea", 1.0);

@@ -2,11 +2,12 @@
 //! destroyed.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use grainstore_cal::Query;
-use grainstore_format::BeliefBuilder;
+use grainstore_format::{BeliefBuilder, EpochMs};
 
+use super::changes::change_the_rest;
 use super::replication::{
     Altered, LONG, Lossy, Nodes, SHARD, SOON, at, belief, code, files_with, put,
 };
@@ -96,6 +97,47 @@ fn same_everywhere(journal: impl Journal + 'static) {
         assert_eq!(keyring_of(&nodes, node).len(), 27, "the store's, and each user's");
         assert_eq!(files_with(&nodes.path(node), b"user7"), Vec::<std::path::PathBuf>::new());
     }
+}
+
+#[test]
+fn every_kind_of_write_is_taken_for_the_leaders() {
+    let nodes = Nodes::with(MemoryJournal::default()).encrypted();
+    let leader = nodes.lead("one");
+    let (follower, late) = (nodes.follow("two"), nodes.follow("late"));
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Each commit by itself, as far as it keeps up.
+        scope.spawn(|| {
+            while !ends.load(Ordering::SeqCst) {
+                follower.follow().unwrap();
+            }
+        });
+        change_the_rest(&leader, nodes.directory.path());
+        let operator = leader.session(SessionOptions::default());
+        let (mut old, now) = (say(&leader, "ann", 1), operator.now().get());
+        for number in 0..20 {
+            let new = BeliefBuilder::new(EpochMs::new(now + number), "ann", "counts", "more", 1.0);
+            let new = new.user_id("ann").build().unwrap();
+            old = operator.supersede(&old, new, Some("later")).unwrap();
+            operator.get(&old).unwrap();
+        }
+        leader.compact().unwrap();
+        ends.store(true, Ordering::SeqCst);
+    });
+    nodes.hand_over(&leader);
+    follower.follow().unwrap();
+    late.follow().unwrap();
+    follower.close().unwrap();
+    late.close().unwrap();
+    // The next leader writes settings when it opens, and goes on.
+    let next = nodes.try_lead("late", nodes.options().compress(true)).unwrap();
+    say(&next, "ann", 2);
+    nodes.hand_over(&next);
+    for node in ["one", "two", "new"] {
+        nodes.follow(node).close().unwrap();
+    }
+    nodes.assert_same(&["one", "two", "late", "new"]);
+    keyring_of(&nodes, "two");
 }
 
 #[test]

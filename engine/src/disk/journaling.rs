@@ -1,6 +1,7 @@
 //! A copy of a store and its journal: the leader's commits go to the journal first, and every copy is brought to
 //! where the journal is.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,11 +9,12 @@ use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableError, Wr
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::change_record::ChangeRecord;
-use crate::disk::journal::{Head, Journal, KeyringSlot, Lead, Record, ShardId, append_surely};
+use crate::disk::journal::{
+    Head, Journal, KeyringSlot, Lead, Record, ShardId, TagOf, append_surely, damaged,
+};
 use crate::disk::layout::{self, ErasureRecord};
 use crate::disk::position::Position;
-use crate::disk::row_sums::SealCheck;
-use crate::disk::truth_tables::{OpenTables, TruthTable};
+use crate::disk::truth_tables::TruthTable;
 use crate::disk::truth_transaction::{CommitObserver, JournaledCommit};
 use crate::disk::vault::Vault;
 
@@ -120,13 +122,23 @@ impl JournalWriter {
 
     /// An observer that appends each commit.
     pub(crate) fn observer(self: Arc<Self>) -> CommitObserver {
-        CommitObserver::new(move |changes, slots| self.append(changes, slots).map(Some))
+        CommitObserver::new(move |changes, slots, vault| {
+            self.append((changes, slots), vault).map(Some)
+        })
     }
 
-    fn append(&self, changes: &ChangeRecord, slots: Vec<KeyringSlot>) -> Result<JournaledCommit> {
+    fn append(
+        &self,
+        (changes, slots): (&ChangeRecord, Vec<KeyringSlot>),
+        vault: &Vault,
+    ) -> Result<JournaledCommit> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Lead { shard, epoch, .. } = self.lead;
-        let record = Record::after(&state.head, (shard, epoch), changes)?.with_slots(slots);
+        let tag = vault.keyring().map(|keyring| {
+            move |header: &[u8], changes: &[u8]| keyring.record_tag(header, changes)
+        });
+        let tag = tag.as_ref().map(|tag| tag as &TagOf<'_>);
+        let record = Record::after(&state.head, (shard, epoch), changes, tag)?.with_slots(slots);
         let appended = (&state.head, &record);
         state.head = append_surely(&*self.journal, &self.lead, appended, self.patience)?;
         let syncs = state.unsynced.add(1);
@@ -166,6 +178,24 @@ pub(crate) fn slots_in(db: &Database) -> Result<u32> {
     let row = meta.get(layout::META_SLOTS)?;
     let last = row.map_or(Ok(0), |row| last_slot(row.value()))?;
     Ok(last.saturating_add(1))
+}
+
+/// Returns the marks of the destroyed keyring slots of a copy, by their numbers.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn marks_in(db: &Database) -> Result<BTreeMap<u32, [u8; 32]>> {
+    let table = match db.begin_read()?.open_table(layout::DESTROYED) {
+        Err(TableError::TableDoesNotExist(_)) => return Ok(BTreeMap::new()),
+        opened => opened?,
+    };
+    let mut marks = BTreeMap::new();
+    for row in table.iter()? {
+        let (slot, mark) = row?;
+        let mark = mark.value().try_into().ok();
+        marks.extend(u32::try_from(slot.value()).ok().zip(mark));
+    }
+    Ok(marks)
 }
 
 /// Returns `true` if the rows of a copy are those of an encrypted store.
@@ -281,7 +311,7 @@ pub(crate) fn apply_batch(
     let mut txn = db.begin_write()?;
     let syncs = applying != Applying::Unsynced;
     txn.set_durability(if syncs { Durability::Immediate } else { Durability::None })?;
-    let mut check = SealCheck::begin(vault, &OpenTables::new(&txn))?;
+    check_tags(vault, batch)?;
     for record in batch {
         let changes = record.changes()?;
         check_format(&changes)?;
@@ -289,18 +319,37 @@ pub(crate) fn apply_batch(
         if applying == Applying::WhenOpened && ends_erasure(&txn, &changes)? {
             Position::make_scrub_due(&txn)?;
         }
-        match &mut check {
-            Some(check) => {
-                changes.apply_noting(&txn, |table, key, rows| check.note(table, key, rows))?;
-            }
-            None => changes.apply(&txn)?,
-        }
+        changes.apply(&txn)?;
     }
-    check.map_or(Ok(()), |check| check.end(&OpenTables::new(&txn)))?;
     let position = Position { shard: from.shard, head: last.head(), epoch: last.epoch() };
     position.write(&txn)?;
     txn.commit()?;
     Ok(position)
+}
+
+/// Refuses records of an encrypted store that who has its key did not write.
+///
+/// # Errors
+/// `ERR_INTEGRITY`; `ERR_KEY` without a key.
+pub(crate) fn check_tags(vault: &Vault, batch: &[Record]) -> Result<()> {
+    let Some(keyring) = vault.keyring() else {
+        return match batch.iter().any(Record::is_tagged) {
+            true => {
+                let key = ErrorKind::Format(grainstore_format::ErrorKind::Key);
+                Err(Error::new(key, "this store is encrypted, and no key was given")
+                    .with_hint("give the key or the passphrase it opens with"))
+            }
+            false => Ok(()),
+        };
+    };
+    let tag = |header: &[u8], changes: &[u8]| keyring.record_tag(header, changes);
+    match batch.iter().find(|record| !record.has_tag(tag)) {
+        None => Ok(()),
+        Some(record) => Err(damaged(format!(
+            "record {} of the journal was not written by who has the key",
+            record.commit()
+        ))),
+    }
 }
 
 /// Has the file hold all commits: those that the journal has need not be there yet.

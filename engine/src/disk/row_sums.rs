@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use crate::base::error::{Error, Result};
 use crate::disk::keyring::{Keyring, fill_random};
 use crate::disk::layout::{self, AuditHead, EncryptedEnvelope, RowKey, Stub};
-use crate::disk::truth_tables::{OpenTables, TruthTable};
+use crate::disk::truth_tables::TruthTable;
 use crate::disk::truth_transaction::RowWriter;
 use crate::disk::vault::Vault;
 
@@ -149,106 +149,6 @@ fn add(sum: &mut [u8; 32], token: &[u8; 32]) {
     sum.iter_mut().zip(token).for_each(|(sum, token)| *sum ^= token);
 }
 
-/// Holds the rows that somebody else's records write against the sums and the seal that are among them, so that only who
-/// has the key of the store can have written them.
-pub(crate) struct SealCheck<'v> {
-    keyring: &'v Keyring,
-    /// The sums as they were, and what the rows change in them.
-    before: Sums,
-    changes: SumChanges<'v>,
-    /// The head of the audit log as it was.
-    audit: AuditHead,
-    /// True if an audit entry of before is written or removed.
-    is_rewritten: bool,
-}
-
-impl<'v> SealCheck<'v> {
-    /// Begins with the tables as they are; `None` for a store without keys.
-    ///
-    /// # Errors
-    /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn begin(vault: &'v Vault, tables: &OpenTables<'_>) -> Result<Option<Self>> {
-        let Some(keyring) = vault.keyring() else { return Ok(None) };
-        let before = stored(vault, sums_in(tables)?, SummedTable::ALL.len())?;
-        let audit = match tables.numbered(TruthTable::Audit)? {
-            Some(_) => AuditHead::decode(&head_in(tables)?)?,
-            None => NO_ENTRY,
-        };
-        let changes = SumChanges::of(vault);
-        Ok(Some(Self { keyring, before, changes, audit, is_rewritten: false }))
-    }
-
-    /// Takes note of a row that a record writes or removes, and of the one that was there.
-    pub(crate) fn note(
-        &mut self,
-        table: TruthTable,
-        key: &[u8],
-        (former, new): (Option<&[u8]>, Option<&[u8]>),
-    ) {
-        if table == TruthTable::Audit {
-            let entry = key.try_into().map_or(0, u64::from_be_bytes);
-            self.is_rewritten |= entry < self.audit.count;
-        }
-        let Some(summed) = table.summed() else { return };
-        for row in [former, new].into_iter().flatten() {
-            self.changes.toggle(summed, key, row);
-        }
-    }
-
-    /// Compares the tables as they are now with the sums and the seal in them.
-    ///
-    /// # Errors
-    /// `ERR_INTEGRITY` if somebody without the key wrote the rows; `ERR_IO`.
-    pub(crate) fn end(self, tables: &OpenTables<'_>) -> Result<()> {
-        let Self { keyring, mut before, changes, audit, is_rewritten } = self;
-        before.iter_mut().zip(&changes.changes).for_each(|(sum, change)| add(sum, change));
-        let after = stored(changes.vault, sums_in(tables)?, SummedTable::ALL.len())?;
-        let row = head_in(tables)?;
-        let head = AuditHead::decode(&row)?;
-        let log = tables.numbered(TruthTable::Log)?;
-        let rows = log.map_or(Ok(0), ReadableTableMetadata::len)?;
-        let last = log.map_or(Ok(None), ReadableTable::last)?;
-        let last = last.map_or(0, |(sequence, _)| sequence.value());
-        let seal = seal_of(keyring, &head.encode(), last, tables.meta()?)?;
-        let is_sealed = row.get(40..) == Some(&seal[..]) && rows == last && before == after;
-        let entries = tables.numbered(TruthTable::Audit)?;
-        let leads_on = entries.map_or(Ok(false), |entries| leads(entries, &audit, &head))?;
-        if is_sealed && !is_rewritten && leads_on {
-            return Ok(());
-        }
-        let message = "a record of the journal was not written by who has the key";
-        Err(Error::truth_damaged(message)
-            .with_hint("see who may write the tables of the journal, and restore them"))
-    }
-}
-
-fn sums_in(tables: &OpenTables<'_>) -> Result<Option<Vec<u8>>> {
-    tables.get(TruthTable::Meta, layout::META_ROW_SUMS.into())
-}
-
-fn head_in(tables: &OpenTables<'_>) -> Result<Vec<u8>> {
-    Ok(tables.get(TruthTable::Audit, layout::AUDIT_HEAD.into())?.unwrap_or_default())
-}
-
-/// Returns `true` if each audit entry after a head holds the hash of the one before, up to another head.
-fn leads(
-    audit: &impl ReadableTable<u64, &'static [u8]>,
-    from: &AuditHead,
-    to: &AuditHead,
-) -> Result<bool> {
-    let (mut count, mut last) = (from.count, from.hash);
-    for row in audit.range(from.count..layout::AUDIT_HEAD)? {
-        let (number, entry) = row?;
-        let entry = entry.value();
-        if number.value() != count || (count > 0 && !entry.windows(32).any(|part| part == last)) {
-            return Ok(false);
-        }
-        last = Sha256::digest(entry).into();
-        count = count.saturating_add(1);
-    }
-    Ok((count, last) == (to.count, to.hash))
-}
-
 /// Decodes the sums, of which there are `count`; those of empty tables if there is no row.
 fn stored(vault: &Vault, row: Option<Vec<u8>>, count: usize) -> Result<Sums> {
     let mut sums = Sums::default();
@@ -318,9 +218,6 @@ pub(crate) fn check_rows(
     Ok(())
 }
 
-/// The head of an audit log without entries.
-const NO_ENTRY: AuditHead = AuditHead { count: 0, hash: [0; 32] };
-
 /// Number under which the seal and the tags of stubs are tokens, apart from the tables.
 const SEAL: u8 = 0x90;
 const STUB: u8 = 0x91;
@@ -357,11 +254,26 @@ pub(crate) fn check_seal(txn: &ReadTransaction, vault: &Vault) -> Result<()> {
     let row = audit.get(layout::AUDIT_HEAD)?.map(|row| row.value().to_vec()).unwrap_or_default();
     let head = AuditHead::decode(&row)?;
     let seal = seal_of(keyring, &head.encode(), last, &txn.open_table(layout::META)?)?;
-    if log.len()? == last && leads(&audit, &NO_ENTRY, &head)? && row.get(40..) == Some(&seal[..]) {
+    if log.len()? == last && leads_to(&audit, &head)? && row.get(40..) == Some(&seal[..]) {
         return Ok(());
     }
     let message = "settings, log or audit log were changed by somebody without the key";
     Err(Error::truth_damaged(message).with_hint(RESTORE))
+}
+
+/// Returns `true` if each audit entry holds the hash of the one before, up to the head.
+fn leads_to(audit: &ReadOnlyTable<u64, &'static [u8]>, head: &AuditHead) -> Result<bool> {
+    let (mut count, mut last) = (0_u64, [0; 32]);
+    for row in audit.range(..layout::AUDIT_HEAD)? {
+        let (number, entry) = row?;
+        let entry = entry.value();
+        if number.value() != count || (count > 0 && !entry.windows(32).any(|part| part == last)) {
+            return Ok(false);
+        }
+        last = Sha256::digest(entry).into();
+        count = count.saturating_add(1);
+    }
+    Ok((count, last) == (head.count, head.hash))
 }
 
 /// Returns the token of a derived file of this epoch, which is written behind its bytes in an encrypted store.

@@ -27,8 +27,9 @@ use crate::disk::vault::Vault;
 #[derive(Clone, Default)]
 pub(crate) struct CommitObserver(Option<Arc<TakeChanges>>);
 
-type TakeChanges =
-    dyn Fn(&ChangeRecord, Vec<KeyringSlot>) -> Result<Option<JournaledCommit>> + Send + Sync;
+type TakeChanges = dyn Fn(&ChangeRecord, Vec<KeyringSlot>, &Vault) -> Result<Option<JournaledCommit>>
+    + Send
+    + Sync;
 
 /// A commit that a journal has.
 #[derive(Debug, Clone, Copy)]
@@ -49,13 +50,13 @@ impl fmt::Debug for CommitObserver {
 impl CommitObserver {
     /// Refuses every commit: nothing is written but what the leader wrote.
     pub(crate) fn refusing() -> Self {
-        Self::new(|_, _| {
+        Self::new(|_, _, _| {
             Err(Error::new(ErrorKind::NotLeader, "a copy that follows writes nothing"))
         })
     }
 
     pub(crate) fn new(
-        take: impl Fn(&ChangeRecord, Vec<KeyringSlot>) -> Result<Option<JournaledCommit>>
+        take: impl Fn(&ChangeRecord, Vec<KeyringSlot>, &Vault) -> Result<Option<JournaledCommit>>
         + Send
         + Sync
         + 'static,
@@ -136,19 +137,24 @@ impl TruthTransaction {
         // A key is destroyed right after its mark is committed, which so has to be on the disk.
         let destroys = keyring.iter().any(KeyringSlot::is_destroyed);
         let taken = match (&observer.0, record.filter(|record| !record.is_empty())) {
-            (Some(take), Some(record)) => take(&record, keyring)?,
+            (Some(take), Some(record)) => take(&record, keyring, &vault)?,
             _ => None,
         };
-        match taken {
-            Some(commit) => commit_journaled(txn, commit, destroys).map_err(|failed| {
-                let message = format!("the journal has it, and this copy has not: {failed}");
-                Error::new(ErrorKind::InDoubt, message)
-            })?,
-            None => txn.commit()?,
-        }
-        let Some(keyring) = vault.keyring() else { return Ok(()) };
-        slot.map_or(Ok(()), |slot| keyring.record_slot(slot))?;
-        keyring.write_copied()
+        let Some(commit) = taken else {
+            txn.commit()?;
+            return slot
+                .zip(vault.keyring())
+                .map_or(Ok(()), |(slot, keyring)| keyring.record_slot(slot));
+        };
+        let committed = commit_journaled(txn, commit, destroys).and_then(|()| {
+            let Some(keyring) = vault.keyring() else { return Ok(()) };
+            slot.map_or(Ok(()), |slot| keyring.record_slot(slot))?;
+            keyring.write_copied()
+        });
+        committed.map_err(|failed| {
+            let message = format!("the journal has it, and this copy has not: {failed}");
+            Error::new(ErrorKind::InDoubt, message)
+        })
     }
 
     /// Aborts the transaction.

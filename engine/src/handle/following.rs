@@ -9,8 +9,8 @@ use redb::ReadableDatabase;
 
 use crate::base::error::{Error, Result};
 use crate::disk::change_record::ChangeRecord;
-use crate::disk::journal::{Head, Journal, KeyringSlot, Record, damaged};
-use crate::disk::journaling::{Applying, apply_batch, end_scrub, last_slot, next_batch};
+use crate::disk::journal::{KeyringSlot, Record, damaged};
+use crate::disk::journaling::{Applying, apply_batch, check_tags, end_scrub, last_slot};
 use crate::disk::layout::{self, ErasureRecord, PendingScrub};
 use crate::disk::position::Position;
 use crate::disk::truth_tables::TruthTable;
@@ -40,12 +40,10 @@ struct Effects {
 /// Slots of the keyring that a batch of records is the first to use.
 #[derive(Debug, Default)]
 pub(super) struct NewSlots {
-    /// The end of the journal when they were read; `None` if there are none.
-    pub(super) end: Option<Head>,
-    /// Those after the ones that the copy has, up to that end.
+    /// Those after the ones that the copy has.
     pub(super) slots: Vec<KeyringSlot>,
-    /// The last that the batch uses.
-    pub(super) last: u32,
+    /// True if some are destroyed, by later records of the batch: all are published together then.
+    pub(super) at_once: bool,
 }
 
 /// Returns the last slot of the keyring that records write rows under; 0 if none of them is the first to use one.
@@ -110,15 +108,16 @@ impl Writer {
     pub(super) fn follow(
         &mut self,
         from: &Position,
-        (batch, slots, applying): (&[Record], NewSlots, Applying),
-        (journal, switch): (&dyn Journal, &SharedCalSwitch),
+        (batch, new, applying): (&[Record], NewSlots, Applying),
+        switch: &SharedCalSwitch,
     ) -> Result<()> {
         self.check_running()?;
         self.stop_on_error(|writer| {
             let (mut from, mut rest) = (*from, batch);
-            if let Some(gone) = writer.adopt_slots(slots)? {
-                return writer.follow_at_once(&from, gone, (journal, switch));
+            if new.at_once {
+                return writer.follow_at_once(&from, (batch, &new.slots), switch);
             }
+            writer.adopt_slots(&new.slots)?;
             while !rest.is_empty() {
                 // Records are written together up to one that is more than rows.
                 let mut last = writer.view.last_sequence()?;
@@ -172,31 +171,25 @@ impl Writer {
         Ok(to)
     }
 
-    /// Writes the records up to an end of the journal, and publishes them together: a grain is encrypted under a key that
-    /// a later one of them destroyed.
+    /// Writes records and publishes them together: grains are encrypted under keys that later ones of them destroyed.
     fn follow_at_once(
         &mut self,
         from: &Position,
-        (end, gone): (Head, Vec<u32>),
-        (journal, switch): (&dyn Journal, &SharedCalSwitch),
+        (batch, slots): (&[Record], &[KeyringSlot]),
+        switch: &SharedCalSwitch,
     ) -> Result<()> {
-        let (mut at, mut all) = (*from, Effects::default());
-        let mut last = self.view.last_sequence()?;
-        loop {
-            let batch = next_batch(journal, &at, &end)?;
-            if batch.is_empty() {
-                break;
-            }
-            for record in &batch {
-                all.add(Effects::of(&record.changes()?, &mut last)?);
-            }
-            self.fold_before(&all)?;
-            at = apply_batch((&self.db, self.db.vault()), &at, &batch, Applying::WhenOpened)?;
+        check_tags(self.db.vault(), batch)?;
+        let (mut all, mut last) = (Effects::default(), self.view.last_sequence()?);
+        for record in batch {
+            all.add(Effects::of(&record.changes()?, &mut last)?);
         }
-        if gone.iter().any(|slot| all.destroyed.iter().all(|(destroyed, _)| destroyed != slot)) {
-            let message = "the keyring of the journal lacks a key that no record destroyed";
-            return Err(damaged(message));
+        let is_destroyed = |slot: &KeyringSlot| all.destroyed.iter().any(|of| of.0 == slot.number);
+        if let Some(slot) = slots.iter().find(|slot| slot.is_destroyed() && !is_destroyed(slot)) {
+            return Err(damaged(format!("the journal lacks slot {} of the keyring", slot.number)));
         }
+        self.adopt_slots(slots)?;
+        self.fold_before(&all)?;
+        apply_batch((&self.db, self.db.vault()), from, batch, Applying::WhenOpened)?;
         // What came and went in between was never shown.
         let shown = self.view.last_sequence()?;
         all.stubbed.retain(|at| *at <= shown);
@@ -243,24 +236,15 @@ impl Writer {
         Ok(())
     }
 
-    /// Has the keyring of an encrypted copy hold new slots, before rows that are encrypted under them. Returns the end of
-    /// the journal that they are of if some are destroyed by then, with those: records up to there are to be published
-    /// together.
-    fn adopt_slots(&self, new: NewSlots) -> Result<Option<(Head, Vec<u32>)>> {
-        let (Some(keyring), Some(end)) = (self.db.vault().keyring(), new.end) else {
-            return Ok(None);
-        };
-        let NewSlots { mut slots, last, .. } = new;
-        let is_needed = |slot: &KeyringSlot| slot.number <= last;
-        let is_gone = slots.iter().any(|slot| is_needed(slot) && slot.is_destroyed());
-        if !is_gone {
-            // The others are of commits that this copy has not read, and that the journal could lose.
-            slots.retain(is_needed);
+    /// Has the keyring of an encrypted copy hold new slots, before rows that are encrypted under them.
+    fn adopt_slots(&self, slots: &[KeyringSlot]) -> Result<()> {
+        match (self.db.vault().keyring(), slots.last()) {
+            (Some(keyring), Some(last)) => {
+                keyring.adopt(slots)?;
+                keyring.record_slot(last.number)
+            }
+            _ => Ok(()),
         }
-        keyring.adopt(&slots)?;
-        keyring.record_slot(slots.last().map_or(last, |slot| slot.number))?;
-        let gone = slots.iter().filter(|slot| slot.is_destroyed()).map(|slot| slot.number);
-        Ok(is_gone.then(|| (end, gone.collect())))
     }
 
     /// Destroys the keys that a record destroyed.

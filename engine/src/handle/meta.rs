@@ -244,10 +244,7 @@ fn check_keyring(
     options: &OpenOptions,
 ) -> Result<()> {
     match (row(layout::META_ENCRYPTED)?.as_deref(), vault.keyring()) {
-        (None, None) if options.key.is_some() => Err(key_error(
-            "a key was given, and this store is not encrypted",
-            "open it without a key; to encrypt what it holds, import it into a new encrypted store",
-        )),
+        (None, None) if options.key.is_some() => Err(not_encrypted()),
         (None, None) => Ok(()),
         (Some(kind), _) if kind != layout::ENCRYPTION_SCHEME => {
             let message = "the store is encrypted in a way that is not known";
@@ -295,7 +292,7 @@ impl StoreIdentity {
         let keyring = match Keyring::open(path, key.0.as_ref())? {
             Some(keyring) => {
                 identity.store_id = *keyring.store_id();
-                keyring
+                if options.journaling.is_some() { keyring.copied() } else { keyring }
             }
             None if options.journaling.is_some() => {
                 Keyring::create_copied(path, key.0.as_ref(), identity.store_id)?
@@ -339,6 +336,13 @@ pub(crate) fn open_vault(path: &Path, options: &OpenOptions) -> Result<Vault> {
                 .map_or_else(Vault::default, |keyring| Vault::with_keyring(Arc::new(keyring))))
         }
     }
+}
+
+pub(super) fn not_encrypted() -> Error {
+    key_error(
+        "a key was given, and this store is not encrypted",
+        "open it without a key; to encrypt what it holds, import it into a new encrypted store",
+    )
 }
 
 pub(super) fn no_key_given() -> Error {

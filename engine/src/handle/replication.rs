@@ -9,20 +9,22 @@ use redb::{Builder, Database};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
-use crate::disk::journal::{Head, Lead, Record, ShardStatus, fenced};
+use crate::disk::journal::{Head, KeyringSlot, Lead, Record, ShardStatus, damaged, fenced};
 use crate::disk::journaling::{
-    Applying, CommitPosition, JournalWriter, catch_up, check_end, is_encrypted, next_batch,
-    position_in, slots_in,
+    Applying, CommitPosition, JournalWriter, catch_up, check_end, is_encrypted, marks_in,
+    next_batch, position_in, slots_in,
 };
 use crate::disk::keyring::{self, Keyring};
 use crate::disk::position::Position;
 use crate::disk::vault::Vault;
 use crate::handle::following::{NewSlots, last_slot_of};
-use crate::handle::meta::no_key_given;
+use crate::handle::meta::{no_key_given, not_encrypted};
 use crate::handle::options::{JournalRole, Journaling, OpenOptions};
 use crate::handle::store::Store;
 use crate::write::writer::Writer;
 
+/// Bytes of records that a follower reads to publish them together.
+const MAX_READ_AT_ONCE: usize = 64 << 20;
 /// Time between two looks at the journal of who waits for a place in it.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
@@ -64,17 +66,16 @@ impl Store {
             let from = self.place(journaling)?;
             let status = journaling.journal.status(from.shard)?;
             journaling.note_leader(&status);
-            let batch = next_batch(&*journaling.journal, &from, &status.head)?;
-            let slots = self.new_slots(journaling, &batch)?;
+            let mut batch = next_batch(&*journaling.journal, &from, &status.head)?;
+            let slots = self.new_slots(journaling, &mut batch)?;
             if batch.is_empty() {
                 let at = CommitPosition::new(from.shard, from.head.commit);
                 return Ok(Some((at, status)));
             }
             let (switch, syncs) = (self.inner().switch.clone(), unsynced.add(batch.len()));
             let applying = if syncs { Applying::Synced } else { Applying::Unsynced };
-            let journal = Arc::clone(&journaling.journal);
             self.run_exclusive_on_index(move |writer| {
-                writer.follow(&from, (&batch, slots, applying), (&*journal, &switch))
+                writer.follow(&from, (&batch, slots, applying), &switch)
             })?;
         }
     }
@@ -160,7 +161,7 @@ impl Store {
     }
 
     /// Reads the slots of the keyring that these records are the first to use, with where the journal was then.
-    fn new_slots(&self, journaling: &Journaling, batch: &[Record]) -> Result<NewSlots> {
+    fn new_slots(&self, journaling: &Journaling, batch: &mut Vec<Record>) -> Result<NewSlots> {
         let (view, Some(last)) = (self.inner().view()?, batch.last()) else {
             return Ok(NewSlots::default());
         };
@@ -169,9 +170,34 @@ impl Store {
         if last_slot < first {
             return Ok(NewSlots::default());
         }
-        let (end, slots) = journaling.journal.keyring(journaling.shard(), first)?;
+        let journal = &*journaling.journal;
+        let (end, mut slots) = journal.keyring(journaling.shard(), first)?;
         check_end(&last.head(), &end)?;
-        Ok(NewSlots { end: Some(end), slots, last: last_slot })
+        // The others are of commits that this copy has not read, and that the journal could lose.
+        let is_needed = |slot: &KeyringSlot| slot.number <= last_slot;
+        if !slots.iter().any(|slot| is_needed(slot) && slot.is_destroyed()) {
+            slots.retain(is_needed);
+            return Ok(NewSlots { slots, at_once: false });
+        }
+        // The records that destroyed them are read as well, to be published together.
+        let mut read: usize = 0;
+        while let Some(last) = batch.last() {
+            let at = Position { shard: last.shard(), head: last.head(), epoch: last.epoch() };
+            let more = next_batch(journal, &at, &end)?;
+            if more.is_empty() {
+                break;
+            }
+            read =
+                more.iter().map(|record| record.as_bytes().len()).fold(read, usize::saturating_add);
+            if read > MAX_READ_AT_ONCE {
+                return Err(Error::timeout(
+                    "this copy is too far behind to follow while it is open",
+                )
+                .with_hint("open it again: it reads what it lacks then"));
+            }
+            batch.extend(more);
+        }
+        Ok(NewSlots { slots, at_once: true })
     }
 
     fn place(&self, journaling: &Journaling) -> Result<Position> {
@@ -251,10 +277,14 @@ fn follow_to_end(
             let kept = slots_in(db)?.min(keyring::count_sound_slots(path)?);
             let (end, slots) = journal.keyring(shard, kept)?;
             check_end(&position_in(db, shard)?.head, &end)?;
-            // Before the rows that are encrypted under them, and by which it is told whether these are the leader's.
-            let keyring = Keyring::open_copy(path, key.0.as_ref(), (kept, &slots))?;
-            let vault = keyring.map(|keyring| Vault::with_keyring(Arc::new(keyring)));
-            (end, vault.unwrap_or_default())
+            if kept == 0 && slots.is_empty() {
+                return Err(not_encrypted());
+            }
+            let keyring = Keyring::open_copy(path, key.0.as_ref(), (kept, slots.first()))?;
+            let vault = Vault::with_keyring(Arc::new(keyring));
+            let at = catch_up((db, &vault), (journal, shard), &end)?;
+            adopt_slots(db, &vault, &slots)?;
+            return Ok((at, vault));
         }
         // Before the rows: the keyring beside them would lack their keys.
         (None, None) if directory::keyring_path(path).exists() || is_encrypted(db)? => {
@@ -263,6 +293,26 @@ fn follow_to_end(
         (None, None) => (journal.status(shard)?.head, Vault::default()),
     };
     Ok((catch_up((db, &vault), (journal, shard), &end)?, vault))
+}
+
+/// Adds the slots of the journal that the rows of a copy are encrypted under, and refuses others: those that are
+/// destroyed have a mark, and none is behind the last that is in use.
+fn adopt_slots(db: &Database, vault: &Vault, slots: &[KeyringSlot]) -> Result<()> {
+    let Some(keyring) = vault.keyring() else { return Ok(()) };
+    let first = keyring.slot_count();
+    let new = slots.iter().filter(|slot| slot.number >= first).cloned().collect::<Vec<_>>();
+    let used = slots_in(db)?;
+    if let Some(last) = new.last().filter(|last| last.number >= used) {
+        let message = format!("slot {} of the journal's keyring is of no record", last.number);
+        return Err(damaged(message));
+    }
+    let marks = marks_in(db)?;
+    for slot in new.iter().filter(|slot| slot.is_destroyed()) {
+        if marks.get(&slot.number) != Some(&keyring.destruction_mark(slot.number)) {
+            return Err(damaged(format!("the journal lacks slot {} of the keyring", slot.number)));
+        }
+    }
+    keyring.adopt(&new)
 }
 
 /// Options whose commits go on in the journal after a head, if the copy leads.

@@ -56,7 +56,7 @@ impl Replica {
         let clock = clock_at(START_MS);
         let mut options = options.clock(Arc::<ManualClock>::clone(&clock));
         let applied = Arc::clone(&db);
-        options.observer = CommitObserver::new(move |record, _| {
+        options.observer = CommitObserver::new(move |record, _, _| {
             let read = ChangeRecord::from_bytes(record.as_bytes())?;
             let txn = applied.lock().unwrap().begin_write().unwrap();
             read.apply(&txn)?;

@@ -18,7 +18,7 @@ use crate::journal::{
     FileJournal, Journal, KEYRING_SLOT_BYTES, KeyringSlot, Lead, MemoryJournal, Record,
 };
 use crate::{
-    ContentAddress, EraseOptions, ExportOptions, ImportOptions, MasterKey, OpenOptions,
+    CalSwitch, ContentAddress, EraseOptions, ExportOptions, ImportOptions, MasterKey, OpenOptions,
     PageOptions, Result, Session, SessionOptions, Store,
 };
 
@@ -379,7 +379,10 @@ fn a_keyring_file_that_is_gone_or_older_is_made_again_from_the_journal() {
 #[test]
 fn a_record_of_who_has_no_key_is_not_applied() {
     let state = [0_u8; layout::STATE_RECORD_BYTES];
-    let forged: [(TruthTable, TableKey<'_>, Option<&[u8]>); 9] = [
+    let forged: [(TruthTable, TableKey<'_>, Option<&[u8]>); 12] = [
+        (TruthTable::Log, TableKey::Number(1), Some(b"a row")),
+        (TruthTable::Access, TableKey::Number(1), Some(&[0; layout::ACCESS_RECORD_BYTES])),
+        (TruthTable::BlobChunks, TableKey::Bytes(b"a key"), Some(b"a chunk")),
         (TruthTable::Meta, TableKey::Name(layout::META_CAL), Some(&[2])),
         (TruthTable::Meta, TableKey::Name(layout::META_ROW_SUMS), None),
         (TruthTable::State, TableKey::Number(1), Some(&state)),
@@ -405,18 +408,15 @@ fn a_record_of_who_has_no_key_is_not_applied() {
         let lead = nodes.journal.lead(SHARD, "nobody", LONG).unwrap();
         let mut changes = ChangeRecord::default();
         changes.push(table, key, value).unwrap();
-        let record = Record::after(&lead.head, (SHARD, lead.epoch), &changes).unwrap();
+        let record = Record::after(&lead.head, (SHARD, lead.epoch), &changes, None).unwrap();
         nodes.journal.append(&lead, &lead.head, &record).unwrap();
+        nodes.journal.release(&Lead::new((SHARD, lead.epoch), "nobody", LONG, lead.head)).unwrap();
         assert_eq!(code(follower.follow()), "ERR_INTEGRITY", "{number}");
         assert_eq!(at(&follower), before, "{number}");
         assert!(session_of(&follower, "ann").get(&kept).is_ok(), "{number}: it reads what it had");
         let _ = follower.close();
-        let opened = nodes.try_follow("new").and_then(|copy| copy.verify(true));
-        let told = opened.map_or_else(
-            |error| vec![error.to_string()],
-            |report| report.problems.iter().map(|problem| format!("{problem:?}")).collect(),
-        );
-        assert!(!told.is_empty(), "{number}: a new copy shows it");
+        assert_eq!(code(nodes.try_follow("new")), "ERR_INTEGRITY", "{number}");
+        assert_eq!(code(nodes.try_lead("one", nodes.options())), "ERR_INTEGRITY", "{number}");
     }
 }
 
@@ -465,38 +465,66 @@ fn a_copy_is_not_made_over_the_keyring_of_another_store() {
 
 #[test]
 fn slots_that_somebody_without_the_key_wrote_are_not_taken() {
-    // Another user's slot, one of before, bytes that are none, and one that is missing.
-    for change in 0..5 {
-        let nodes = Nodes::with(MemoryJournal::default()).encrypted();
+    // A slot of another user, that of the store, bytes that are none, zeros, and two behind the last that is in use.
+    for change in 0..6 {
+        let altered = Altered::new(100);
+        let nodes = Nodes::with(Arc::clone(&altered)).encrypted();
         let leader = nodes.lead("one");
         say(&leader, "ann", 1);
         let follower = nodes.follow("two");
         let before = std::fs::read(nodes.path("two").join("keyring")).unwrap();
-        say(&leader, "bob", 2);
+        let bob = say(&leader, "bob", 2);
         let (_, slots) = nodes.journal.keyring(SHARD, 0).unwrap();
         let forged = match change {
-            0 => vec![KeyringSlot::new(2, slots[1].bytes)],
-            1 => vec![KeyringSlot::new(2, slots[0].bytes)],
-            2 => vec![KeyringSlot::new(2, [7; KEYRING_SLOT_BYTES])],
-            3 => vec![KeyringSlot::new(2, ERASED)],
-            _ => vec![KeyringSlot::new(9, slots[2].bytes)],
+            0 => KeyringSlot::new(2, slots[1].bytes),
+            1 => KeyringSlot::new(2, slots[0].bytes),
+            2 => KeyringSlot::new(2, [7; KEYRING_SLOT_BYTES]),
+            3 => KeyringSlot::new(2, ERASED),
+            4 => KeyringSlot::new(3, ERASED),
+            _ => KeyringSlot::new(9, slots[2].bytes),
         };
-        let lead = nodes.journal.lead(SHARD, "one", LONG).unwrap();
-        // Beside a record of no rows, that the leader did not append.
-        let record = Record::after(&lead.head, (SHARD, lead.epoch), &ChangeRecord::default());
-        nodes.journal.append(&lead, &lead.head, &record.unwrap().with_slots(forged)).unwrap();
-        let followed = follower.follow();
-        if change == 4 {
-            followed.unwrap();
-            continue;
-        }
-        assert_eq!(code(followed), "ERR_INTEGRITY", "{change}");
+        altered.slots.lock().unwrap().push(forged);
+        let (followed, of_new) = (code(follower.follow()), code(nodes.try_follow("new")));
+        assert_eq!(of_new, "ERR_INTEGRITY", "{change}");
+        assert_eq!(followed, if change < 4 { "ERR_INTEGRITY" } else { "none" }, "{change}");
         let after = std::fs::read(nodes.path("two").join("keyring")).unwrap();
-        assert!(change == 3 || after == before, "{change}");
-        if change < 3 {
-            assert_eq!(code(nodes.try_follow("new")), "ERR_INTEGRITY", "{change}");
+        assert!(change >= 4 || after == before, "{change}");
+        let _ = follower.close();
+        // Without it all is well.
+        altered.slots.lock().unwrap().clear();
+        say(&leader, "carol", 3);
+        for node in ["two", "new"] {
+            let copy = nodes.follow(node);
+            assert!(session_of(&copy, "bob").get(&bob).is_ok(), "{change}: {node}");
+            copy.close().unwrap();
         }
+        nodes.hand_over(&leader);
+        nodes.follow("two").close().unwrap();
+        nodes.follow("new").close().unwrap();
+        nodes.assert_same(&["one", "two", "new"]);
+        keyring_of(&nodes, "new");
     }
+}
+
+#[test]
+fn a_record_of_the_leader_is_not_taken_in_another_place() {
+    let nodes = Nodes::with(MemoryJournal::default()).encrypted();
+    let leader = nodes.lead("one");
+    say(&leader, "ann", 1);
+    leader.session(SessionOptions::default()).switch_cal(CalSwitch::Reads, "a while").unwrap();
+    let follower = nodes.follow("two");
+    nodes.hand_over(&leader);
+    follower.follow().unwrap();
+    let lead = nodes.journal.lead(SHARD, "nobody", LONG).unwrap();
+    let honest = nodes.journal.read(SHARD, lead.head.commit - 1, 1).unwrap();
+    let mut bytes = honest[0].as_bytes().to_vec();
+    bytes[9..17].copy_from_slice(&(lead.head.commit + 1).to_be_bytes());
+    bytes[17..25].copy_from_slice(&lead.epoch.to_be_bytes());
+    bytes[25..57].copy_from_slice(&lead.head.chain);
+    let record = Record::from_bytes(bytes).unwrap();
+    nodes.journal.append(&lead, &lead.head, &record).unwrap();
+    assert_eq!(code(follower.follow()), "ERR_INTEGRITY");
+    assert_eq!(code(nodes.try_follow("new")), "ERR_INTEGRITY");
 }
 
 #[test]
@@ -519,7 +547,7 @@ fn forged_records_and_slots_destroy_no_key_of_a_copy() {
     for (table, key, value) in [slots, destroyed] {
         let mut changes = ChangeRecord::default();
         changes.push(table, key, value).unwrap();
-        let record = Record::after(&head, (SHARD, lead.epoch), &changes).unwrap();
+        let record = Record::after(&head, (SHARD, lead.epoch), &changes, None).unwrap();
         let gone = vec![KeyringSlot::new(1, ERASED)];
         head = nodes.journal.append(&lead, &head, &record.with_slots(gone)).unwrap();
     }

@@ -436,12 +436,15 @@ pub(super) struct Altered {
     at_once: usize,
     /// The number of the record that it ends with, once it is set.
     pub(super) last: AtomicU64,
+    /// Slots of the keyring that are others.
+    pub(super) slots: Mutex<Vec<KeyringSlot>>,
 }
 
 impl Altered {
     pub(super) fn new(at_once: usize) -> Arc<Self> {
         let (which, last) = (AtomicU64::new(0), AtomicU64::new(0));
-        Arc::new(Self { journal: MemoryJournal::default(), which, at_once, last })
+        let (journal, slots) = (MemoryJournal::default(), Mutex::default());
+        Arc::new(Self { journal, which, at_once, last, slots })
     }
 
     fn head(&self, shard: ShardId, head: Head) -> Result<Head> {
@@ -483,7 +486,12 @@ impl Journal for Arc<Altered> {
     }
 
     fn keyring(&self, shard: ShardId, from: u32) -> Result<(Head, Vec<KeyringSlot>)> {
-        let (head, slots) = self.journal.keyring(shard, from)?;
+        let (head, mut slots) = self.journal.keyring(shard, from)?;
+        for other in &*self.slots.lock().unwrap() {
+            slots.retain(|slot| slot.number != other.number);
+            slots.extend(Some(other.clone()).filter(|slot| slot.number >= from));
+        }
+        slots.sort_by_key(|slot| slot.number);
         Ok((self.head(shard, head)?, slots))
     }
 

@@ -9,9 +9,6 @@ use crate::disk::truth_tables::{OpenTables, TruthTable};
 /// A row of a record: its table, its key and its value; the value is `None` where it was removed.
 pub(crate) type Row<'r> = (TruthTable, &'r [u8], Option<&'r [u8]>);
 
-/// The row that was in a place, and the new one; `None` where there was or is none.
-pub(crate) type FormerAndNew<'r> = (Option<&'r [u8]>, Option<&'r [u8]>);
-
 impl ChangeRecord {
     /// The bytes.
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -60,18 +57,6 @@ impl ChangeRecord {
     /// # Errors
     /// `ERR_INTEGRITY` for a row that does not fit its table; `ERR_IO`.
     pub(crate) fn apply(&self, txn: &WriteTransaction) -> Result<()> {
-        self.apply_noting(txn, |_, _, _| {})
-    }
-
-    /// The same, with `note` called for each row: with its table, its key, and the row that was there and the new one.
-    ///
-    /// # Errors
-    /// As [`ChangeRecord::apply`].
-    pub(crate) fn apply_noting(
-        &self,
-        txn: &WriteTransaction,
-        mut note: impl FnMut(TruthTable, &[u8], FormerAndNew<'_>),
-    ) -> Result<()> {
         let mut tables = OpenTables::new(txn);
         for row in self.rows() {
             let (table, key, value) = row?;
@@ -79,15 +64,8 @@ impl ChangeRecord {
                 tables.create(table)?;
                 continue;
             }
-            let typed = table.key(key).ok_or_else(damaged)?;
-            let mut is_noted = false;
-            tables.set(table, typed, value, |former| {
-                note(table, key, (Some(former), value));
-                is_noted = true;
-            })?;
-            if !is_noted {
-                note(table, key, (None, value));
-            }
+            let key = table.key(key).ok_or_else(damaged)?;
+            tables.set(table, key, value, |_| {})?;
         }
         Ok(())
     }

@@ -21,8 +21,8 @@ pub(crate) use append::append_surely;
 pub use file::FileJournal;
 pub use keyring_slot::{KEYRING_SLOT_BYTES, KeyringSlot};
 pub use memory::MemoryJournal;
-pub(crate) use record::check_size;
 pub use record::{Head, MAX_RECORD_BYTES, Record};
+pub(crate) use record::{RecordTag, TagOf, check_size};
 
 /// The number of a shard: a store that several nodes have a copy of ([`Journal`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -15,14 +15,24 @@ use crate::disk::change_record::ChangeRecord;
 pub const MAX_RECORD_BYTES: usize = 256 << 20;
 
 const VERSION: u8 = 1;
+/// Of a record with a tag.
+const TAGGED_VERSION: u8 = 2;
 const HEADER_BYTES: usize = 57;
+/// Length of a [`RecordTag`].
+const TAG_BYTES: usize = 32;
+
+/// The tag of a record of an encrypted store, by which is told that who wrote it has the key: a token of the rest of its
+/// bytes.
+pub(crate) type RecordTag = [u8; TAG_BYTES];
+/// Makes the tag of a record of its header and its change record.
+pub(crate) type TagOf<'k> = dyn Fn(&[u8], &[u8]) -> RecordTag + 'k;
 
 /// Refuses changes that no record has room for.
 ///
 /// # Errors
 /// `ERR_LIMIT`.
 pub(crate) fn check_size(changes: &ChangeRecord) -> Result<()> {
-    if changes.as_bytes().len() <= MAX_RECORD_BYTES - HEADER_BYTES {
+    if changes.as_bytes().len() <= MAX_RECORD_BYTES - HEADER_BYTES - TAG_BYTES {
         return Ok(());
     }
     let message = "one commit would write more than the journal takes at a time";
@@ -62,12 +72,13 @@ impl fmt::Debug for Head {
 ///
 /// | bytes | what |
 /// |---|---|
-/// | 0 | version, 1 |
+/// | 0 | version: 1, or 2 with a tag |
 /// | 1..9 | shard |
 /// | 9..17 | commit, from 1 on |
 /// | 17..25 | epoch of the lead that it was appended under |
 /// | 25..57 | SHA-256 of the record before; zeros for the first |
-/// | 57.. | the change record of the commit |
+/// | 57..89 | of an encrypted store: a tag under its key of the bytes before and those after it |
+/// | 57.. or 89.. | the change record of the commit |
 #[derive(Clone, PartialEq, Eq)]
 pub struct Record {
     bytes: Vec<u8>,
@@ -75,6 +86,8 @@ pub struct Record {
     commit: u64,
     epoch: u64,
     before: [u8; 32],
+    /// True if it has a tag.
+    tagged: bool,
     slots: Vec<KeyringSlot>,
 }
 
@@ -85,7 +98,7 @@ impl fmt::Debug for Record {
 }
 
 impl Record {
-    /// The record of the commit after a head.
+    /// The record of the commit after a head, with the tag that is made of the rest of it, if any is.
     ///
     /// # Errors
     /// As [`check_size`].
@@ -93,17 +106,25 @@ impl Record {
         head: &Head,
         (shard, epoch): (ShardId, u64),
         changes: &ChangeRecord,
+        tag: Option<&TagOf<'_>>,
     ) -> Result<Self> {
         check_size(changes)?;
         let commit = head.commit.saturating_add(1);
-        let mut bytes = Vec::with_capacity(HEADER_BYTES.saturating_add(changes.as_bytes().len()));
-        bytes.push(VERSION);
+        let length = changes.as_bytes().len();
+        let mut bytes = Vec::with_capacity(length.saturating_add(HEADER_BYTES + TAG_BYTES));
+        bytes.push(if tag.is_some() { TAGGED_VERSION } else { VERSION });
         bytes.extend_from_slice(&shard.0.to_be_bytes());
         bytes.extend_from_slice(&commit.to_be_bytes());
         bytes.extend_from_slice(&epoch.to_be_bytes());
         bytes.extend_from_slice(&head.chain);
+        let tagged = tag.is_some();
+        if let Some(tag) = tag {
+            let tag = tag(&bytes, changes.as_bytes());
+            bytes.extend_from_slice(&tag);
+        }
         bytes.extend_from_slice(changes.as_bytes());
-        Ok(Self { bytes, shard, commit, epoch, before: head.chain, slots: Vec::new() })
+        let (before, slots) = (head.chain, Vec::new());
+        Ok(Self { bytes, shard, commit, epoch, before, tagged, slots })
     }
 
     /// The same, to be appended with these slots of the keyring.
@@ -120,9 +141,10 @@ impl Record {
         let cut = || damaged("a record of the journal is cut off");
         let (header, _) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(cut)?;
         let [version, header @ ..] = header;
-        if *version != VERSION {
+        let tagged = *version == TAGGED_VERSION;
+        if *version != VERSION && !tagged {
             let message =
-                format!("a journal record has version {version}, and this program reads 1");
+                format!("a journal record has version {version}, and this program reads 1 and 2");
             return Err(Error::new(ErrorKind::StoreVersion, message)
                 .with_hint("run the version that wrote it, or a later one"));
         }
@@ -130,7 +152,10 @@ impl Record {
         let mut numbers = numbers.chunks_exact(8).filter_map(|number| number.try_into().ok());
         let mut next = || numbers.next().map(u64::from_be_bytes).ok_or_else(cut);
         let (shard, commit, epoch, before) = (ShardId(next()?), next()?, next()?, *before);
-        Ok(Self { bytes, shard, commit, epoch, before, slots: Vec::new() })
+        if tagged && bytes.len() < HEADER_BYTES + TAG_BYTES {
+            return Err(cut());
+        }
+        Ok(Self { bytes, shard, commit, epoch, before, tagged, slots: Vec::new() })
     }
 
     /// The bytes.
@@ -181,6 +206,25 @@ impl Record {
     /// # Errors
     /// As [`ChangeRecord::from_bytes`].
     pub(crate) fn changes(&self) -> Result<ChangeRecord> {
-        ChangeRecord::from_bytes(self.bytes.get(HEADER_BYTES..).unwrap_or_default())
+        ChangeRecord::from_bytes(self.parts().2)
+    }
+
+    /// Returns `true` if it is one of an encrypted store.
+    pub(crate) fn is_tagged(&self) -> bool {
+        self.tagged
+    }
+
+    /// Returns `true` if it has the tag that is made of the rest of it.
+    pub(crate) fn has_tag(&self, tag: impl Fn(&[u8], &[u8]) -> RecordTag) -> bool {
+        let (header, there, changes) = self.parts();
+        there == tag(header, changes)
+    }
+
+    /// The header, the tag and the change record.
+    fn parts(&self) -> (&[u8], &[u8], &[u8]) {
+        let (header, rest) = self.bytes.split_at_checked(HEADER_BYTES).unwrap_or_default();
+        let tag = if self.tagged { TAG_BYTES } else { 0 };
+        let (tag, changes) = rest.split_at_checked(tag).unwrap_or_default();
+        (header, tag, changes)
     }
 }

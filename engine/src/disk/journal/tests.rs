@@ -15,7 +15,7 @@ const LONG: Duration = Duration::from_secs(600);
 fn record(lead: &Lead, after: &Head, value: &[u8]) -> Record {
     let mut changes = ChangeRecord::default();
     changes.push(TruthTable::Meta, TableKey::Name("row"), Some(value)).unwrap();
-    Record::after(after, (lead.shard, lead.epoch), &changes).unwrap()
+    Record::after(after, (lead.shard, lead.epoch), &changes, None).unwrap()
 }
 
 fn code<T: fmt::Debug>(outcome: Result<T>) -> &'static str {
@@ -192,8 +192,24 @@ fn records_have_these_bytes_and_others_are_refused() {
     assert!(read.follows(&lead.head) && !read.follows(&Head::new(8, [0; 32])) && read == one);
     assert_eq!(read.head().commit, 9);
     let mut later = one.as_bytes().to_vec();
-    later[0] = 2;
+    later[0] = 3;
     assert_eq!(code(Record::from_bytes(later)), "ERR_STORE_VERSION");
+    // With a tag, of an encrypted store.
+    let tag =
+        |header: &[u8], changes: &[u8]| [u8::try_from(header.len() + changes.len()).unwrap(); 32];
+    let tagged = Record::after(&lead.head, (lead.shard, 2), &one.changes().unwrap(), Some(&tag));
+    let tagged = Record::from_bytes(tagged.unwrap().as_bytes().to_vec()).unwrap();
+    let hex = data_encoding::HEXLOWER.encode(tagged.as_bytes());
+    let (rest, length) = (header.replacen("01", "02", 1), "45");
+    assert_eq!(hex, format!("{rest}{}{}{changes}", "cd".repeat(32), length.repeat(32)));
+    assert!(tagged.is_tagged() && tagged.has_tag(tag) && !tagged.has_tag(|_, _| [0; 32]));
+    assert!(
+        !one.is_tagged()
+            && !one.has_tag(tag)
+            && tagged.changes().unwrap() == one.changes().unwrap()
+    );
+    let cut = tagged.as_bytes()[..88].to_vec();
+    assert_eq!(code(Record::from_bytes(cut)), "ERR_INTEGRITY");
     for length in 0..57 {
         let cut = one.as_bytes()[..length].to_vec();
         assert_eq!(code(Record::from_bytes(cut)), "ERR_INTEGRITY", "{length}");

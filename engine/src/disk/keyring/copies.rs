@@ -28,26 +28,25 @@ impl Keyring {
         Ok(created)
     }
 
-    /// Opens that of a copy: the first `kept` slots of its file, then those that its journal has after them. `None` if the
-    /// journal has none either.
+    /// Opens that of a copy with the first `kept` slots of its file, or with the store's slot of its journal if that is 0.
+    /// What the file has behind them is overwritten and cut off.
     ///
     /// # Errors
-    /// As [`Keyring::open`] and [`Keyring::adopt`]; `ERR_KEY` where a copy would be made over the keyring of another store.
+    /// As [`Keyring::open`]; `ERR_KEY` where a copy would be made over the keyring of another store.
     pub(crate) fn open_copy(
         directory: &Path,
         provider: &dyn KeyProvider,
-        (kept, slots): (u32, &[KeyringSlot]),
-    ) -> Result<Option<Self>> {
+        (kept, store): (u32, Option<&KeyringSlot>),
+    ) -> Result<Self> {
         let mut medium = KeyringFile::within(directory)?;
-        let there = medium.read()?;
-        let (store, rest) = match slots.split_first() {
-            Some((store, rest)) if kept == 0 => (Some(store), rest),
-            _ => (None, slots),
-        };
-        let opened = match store {
-            Some(store) if store.number != STORE_SLOT => return Err(lacks(STORE_SLOT)),
-            Some(store) => {
-                let there = there.unwrap_or_default();
+        let there = medium.read()?.unwrap_or_default();
+        let (whole, _) = there.as_chunks::<SLOT_BYTES>();
+        let opened = match (whole.get(..usize::try_from(kept).unwrap_or(usize::MAX)), store) {
+            (Some(whole @ [_, ..]), _) => {
+                medium.truncate(slot_offset(kept))?;
+                Self::open_slots(Box::new(medium), whole, provider)?
+            }
+            (_, Some(store)) if store.number == STORE_SLOT => {
                 check_is_of(&there, store)?;
                 // The key is tried before anything is written.
                 let medium: Box<dyn KeyringStorage> = match there.is_empty() {
@@ -56,19 +55,17 @@ impl Keyring {
                 };
                 Self::open_slots(medium, &[store.bytes], provider)?
             }
-            None => {
-                let there = there.unwrap_or_default();
-                let (whole, _) = there.as_chunks::<SLOT_BYTES>();
-                let kept = usize::try_from(kept).unwrap_or(usize::MAX);
-                match whole.get(..kept) {
-                    None | Some([]) => return Ok(None),
-                    Some(whole) => Self::open_slots(Box::new(medium), whole, provider)?,
-                }
-            }
+            _ => return Err(lacks(STORE_SLOT)),
         };
         opened.slots().copied = Some(opened.slot_count());
-        opened.adopt(rest)?;
-        Ok(Some(opened))
+        Ok(opened)
+    }
+
+    /// Makes an opened keyring that of a new store with a journal, which has none of it yet.
+    pub(crate) fn copied(self) -> Self {
+        let count = self.slot_count();
+        self.slots().copied = Some(count);
+        self
     }
 
     /// Returns the slots that were given and that the truth does not record as used yet.
@@ -95,10 +92,10 @@ impl Keyring {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn write_copied(&self) -> Result<()> {
-        let store = self.store_slot();
+        let Some(written) = self.slots().copied else { return Ok(()) };
+        let store = (written == STORE_SLOT).then(|| self.store_slot());
         let mut file = self.slots();
-        let Some(written) = file.copied else { return Ok(()) };
-        if written == STORE_SLOT {
+        if let Some(store) = store {
             file.medium.replace(&store.bytes)?;
         }
         let last = self.recorded.load(Ordering::Acquire);

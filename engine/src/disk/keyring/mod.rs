@@ -1,8 +1,8 @@
 //! The keyring of an encrypted store: the master key wraps one random secret for each user and one for the
 //! store; every other key is derived from those (ruling 26).
 //!
-//! Slots are appended and synced before their first use, and zeroed on erasure. Rows name their slot; the
-//! keyring does not know grains.
+//! Slots are appended and synced before their first use (those of a copy once its journal has them, see `copies`), and
+//! zeroed on erasure. Rows name their slot; the keyring does not know grains.
 
 mod copies;
 mod provider;
@@ -28,6 +28,7 @@ use self::user_slots::UserSlots;
 use crate::base::error::{Error, Result};
 use crate::base::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use crate::disk::directory;
+use crate::disk::journal::RecordTag;
 
 pub(crate) use copies::count_sound_slots;
 pub use provider::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
@@ -51,6 +52,7 @@ const LOST_ADDRESS_TOKEN: u8 = 0xa3;
 const DESTROYED_TOKEN: u8 = 0xa4;
 const ROW: u8 = 0xa5;
 const KEY_PROOF: u8 = 0xa6;
+const RECORD: u8 = 0xa7;
 
 /// The keys of an open store.
 pub(crate) struct Keyring {
@@ -598,6 +600,11 @@ impl Keyring {
     /// Returns the token of a row of a table, which enters the keyed sum over its rows, or is the tag of a block or a file.
     pub(crate) fn row_token(&self, table: u8, key: &[u8], value: &[u8]) -> [u8; 32] {
         self.state_pads.token(ROW, &[&[table], key, value])
+    }
+
+    /// Returns the tag of a journal record: of its header and its changes.
+    pub(crate) fn record_tag(&self, header: &[u8], changes: &[u8]) -> RecordTag {
+        self.state_pads.token(RECORD, &[header, changes])
     }
 
     /// Returns the answer to a challenge, which only who has opened the keyring can tell.

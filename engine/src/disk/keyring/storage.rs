@@ -34,6 +34,25 @@ impl KeyringFile {
         Ok(Self(directory::keyring_path(anchor.path()), anchor))
     }
 
+    /// Overwrites what is behind a length, and cuts it off. Does nothing to a file that is shorter.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn truncate(&mut self, length: u64) -> Result<()> {
+        self.1.check()?;
+        let mut file = OpenOptions::new().write(true).open(&self.0)?;
+        let rest = file.metadata()?.len().saturating_sub(length);
+        if rest == 0 {
+            return Ok(());
+        }
+        file.seek(SeekFrom::Start(length))?;
+        file.write_all(&vec![0; usize::try_from(rest).unwrap_or(usize::MAX)])?;
+        file.sync_all()?;
+        file.set_len(length)?;
+        file.sync_all()?;
+        Ok(())
+    }
+
     fn new_name(&self) -> PathBuf {
         let mut name = self.0.clone().into_os_string();
         name.push(".new");

@@ -114,6 +114,8 @@ impl Writer {
         self.check_running()?;
         self.stop_on_error(|writer| {
             let (mut from, mut rest) = (*from, batch);
+            // Before anything is done about what they say.
+            check_tags(writer.db.vault(), batch)?;
             if new.at_once {
                 return writer.follow_at_once(&from, (batch, &new.slots), switch);
             }
@@ -178,7 +180,6 @@ impl Writer {
         (batch, slots): (&[Record], &[KeyringSlot]),
         switch: &SharedCalSwitch,
     ) -> Result<()> {
-        check_tags(self.db.vault(), batch)?;
         let (mut all, mut last) = (Effects::default(), self.view.last_sequence()?);
         for record in batch {
             all.add(Effects::of(&record.changes()?, &mut last)?);

@@ -160,7 +160,8 @@ impl Store {
         self.inner().follows().is_some()
     }
 
-    /// Reads the slots of the keyring that these records are the first to use, with where the journal was then.
+    /// Reads the slots of the keyring that these records are the first to use; and if some are destroyed by now, the
+    /// records up to those that destroyed them.
     fn new_slots(&self, journaling: &Journaling, batch: &mut Vec<Record>) -> Result<NewSlots> {
         let (view, Some(last)) = (self.inner().view()?, batch.last()) else {
             return Ok(NewSlots::default());

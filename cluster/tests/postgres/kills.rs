@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use grainstore::cal::{Predicate, Query};
 use grainstore::format::BeliefBuilder;
@@ -64,7 +64,10 @@ fn work(store: &Store, random: &mut Random, mine: &mut Vec<Mine>) -> Result<Stri
     };
     match random.below(10) {
         0..=5 => {
-            let only = (random.below(3) == 0).then(|| format!("only {unique}"));
+            let only = (random.below(3) == 0).then(|| {
+                // Nobody else has this name: who erases this user erases this grain alone.
+                format!("only {} {} {unique}", std::process::id(), session.now().get())
+            });
             let user = only.clone().unwrap_or_else(|| format!("u{}", random.below(20)));
             let address = session.put(of(&format!("thing {unique}"), &user)?)?.address();
             mine.push((address, only));
@@ -121,7 +124,9 @@ fn node_process() {
         stopped.unwrap().stop();
         say("stopped");
     });
-    let mut random = Random(u64::from(std::process::id()));
+    // The ids of processes come again.
+    let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
+    let mut random = Random(u64::try_from(started).unwrap() ^ u64::from(std::process::id()));
     let mut mine = Vec::new();
     loop {
         let store = match &*node.lock().unwrap() {
@@ -433,7 +438,10 @@ fn check(
                 // An erasure may have been made and not told.
                 Err(error) => {
                     assert_eq!(error.code(), "ERR_ERASED", "{name}: {address}");
-                    assert!(acknowledged.begun.contains(address), "{name}: {address} is gone");
+                    assert!(
+                        acknowledged.begun.contains(address),
+                        "{name}: {address} is gone: {error}"
+                    );
                 }
             }
         }

@@ -162,7 +162,8 @@ pub(crate) fn catch_up(
         if batch.is_empty() {
             return Ok(position);
         }
-        position = apply_batch((db, vault), &position, &batch, Applying::WhenOpened)?;
+        check_tags(vault, &batch)?;
+        position = apply_batch(db, &position, &batch, Applying::WhenOpened)?;
     }
 }
 
@@ -296,13 +297,13 @@ pub(crate) enum Applying {
     Unsynced,
 }
 
-/// Writes the rows of records that follow a place, in one transaction, and returns the place after them. With the keys
-/// of an encrypted store they are checked to come from who has these too.
+/// Writes the rows of records that follow a place, in one transaction, and returns the place after them. Their tags were
+/// [checked](check_tags).
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_STORE_VERSION`, `ERR_IO`.
 pub(crate) fn apply_batch(
-    (db, vault): (&Database, &Vault),
+    db: &Database,
     from: &Position,
     batch: &[Record],
     applying: Applying,
@@ -311,7 +312,6 @@ pub(crate) fn apply_batch(
     let mut txn = db.begin_write()?;
     let syncs = applying != Applying::Unsynced;
     txn.set_durability(if syncs { Durability::Immediate } else { Durability::None })?;
-    check_tags(vault, batch)?;
     for record in batch {
         let changes = record.changes()?;
         check_format(&changes)?;

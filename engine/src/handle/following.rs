@@ -134,7 +134,7 @@ impl Writer {
                 }
                 let (now, later) = rest.split_at_checked(plain).unwrap_or((rest, &[]));
                 if !now.is_empty() {
-                    from = apply_batch((&writer.db, writer.db.vault()), &from, now, applying)?;
+                    from = apply_batch(&writer.db, &from, now, applying)?;
                     writer.publish_log()?;
                 }
                 rest = later;
@@ -163,12 +163,7 @@ impl Writer {
             }
         }
         let touched = self.dependents(&effects)?;
-        let to = apply_batch(
-            (&self.db, self.db.vault()),
-            from,
-            std::slice::from_ref(record),
-            Applying::Synced,
-        )?;
+        let to = apply_batch(&self.db, from, std::slice::from_ref(record), Applying::Synced)?;
         self.publish_effects(effects, touched, switch)?;
         Ok(to)
     }
@@ -190,7 +185,7 @@ impl Writer {
         }
         self.adopt_slots(slots)?;
         self.fold_before(&all)?;
-        apply_batch((&self.db, self.db.vault()), from, batch, Applying::WhenOpened)?;
+        apply_batch(&self.db, from, batch, Applying::WhenOpened)?;
         // What came and went in between was never shown.
         let shown = self.view.last_sequence()?;
         all.stubbed.retain(|at| *at <= shown);

@@ -145,6 +145,12 @@ impl World {
         std::iter::successors(Some((at, false)), next).collect()
     }
 
+    /// Whether a grain stands in the place of another that came before it. One that lost that place, to a grain
+    /// of a file that ends it earlier, does not.
+    fn is_older_version(&self, at: usize, of: usize) -> bool {
+        self.later(at).any(|later| later == of)
+    }
+
     fn later(&self, at: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(self.0[at].after, |at| self.0[*at].after)
     }
@@ -364,9 +370,7 @@ impl Run {
         let grain = cosigned(grain, &self.addresses[old], cosigners);
         let brings = Brings { reason: why, signer: None, cosigners: cosigners.clone() };
         // Its own older versions may be named beside it.
-        let older: BTreeSet<usize> =
-            self.world.chain_up_to(old).into_iter().map(|(at, _)| at).collect();
-        let mut of_others = others.difference(&older);
+        let mut of_others = others.iter().filter(|at| !self.world.is_older_version(**at, old));
         let expected = if self.world.0[old].after.is_some() {
             "ERR_CONFLICT"
         } else if of_others.any(|at| self.is_version_of(goal.is_some(), made.subject, *at)) {

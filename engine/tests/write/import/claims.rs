@@ -153,6 +153,24 @@ fn the_earlier_supersession_stays_and_the_other_is_told() {
 }
 
 #[test]
+fn what_lost_its_place_to_an_earlier_supersession_is_replaced_without_what_it_replaced() {
+    let place = Place::new();
+    let old = place.session.put(belief("tea", 1000, "")).unwrap().address();
+    let lost = place.session.supersede(&old, belief("coffee", 2000, ""), None).unwrap();
+    let earlier = child(&[old], "water", 3000, "");
+    place.import(&[blob(&earlier)], &[superseded(old, address(&earlier), 500_000)]).unwrap();
+    // The older grain has another successor now, so that to name it beside the one that lost would replace it
+    // a second time.
+    let both = child(&[old, lost], "juice", 4000, "");
+    let refused = place.session.supersede(&lost, both, None).unwrap_err();
+    assert_eq!(refused.code(), "ERR_SUPERSEDE_REQUIRED");
+    place.session.supersede(&lost, child(&[lost], "juice", 4000, ""), None).unwrap();
+    let both = child(&[old, address(&earlier)], "milk", 5000, "");
+    place.session.supersede(&address(&earlier), both, None).unwrap();
+    place.verify();
+}
+
+#[test]
 fn a_hold_that_was_lifted_protects_nothing_from_a_claim() {
     let place = Place::new();
     let old = belief("tea", 1000, &policy(r#""mode": "hold""#));

@@ -96,13 +96,11 @@ impl World {
     ) -> Outcome {
         let outcome = self.judge_claim(over, others, brings);
         // In the place of a grain it may name the older versions of that.
-        let older: BTreeSet<usize> = match (over, outcome) {
-            (Some((old, _)), Outcome::Succeeds(_)) => {
-                self.chain_up_to(old).into_iter().map(|(at, _)| at).collect()
-            }
-            _ => BTreeSet::new(),
+        let is_older = |at: usize| match (over, outcome) {
+            (Some((old, _)), Outcome::Succeeds(_)) => self.is_older_version(at, old),
+            _ => false,
         };
-        let mut disguised = disguised.difference(&older);
+        let mut disguised = disguised.iter().filter(|at| !is_older(**at));
         match disguised.any(|at| self.protects(*at, &BTreeSet::new())) {
             true => Outcome::LeftOut(1 + u64::from(over.is_some())),
             false => outcome,

@@ -8,6 +8,7 @@ mod schema;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,10 +22,8 @@ use tokio_postgres::{IsolationLevel, Row};
 
 pub use connection::PostgresOptions;
 use connection::{Connection, Connector};
-use schema::Statements;
+use schema::{MAX_PART_BYTES, Statements};
 
-/// Bytes of a record in one row; a longer record has several.
-const MAX_PART_BYTES: usize = 1 << 20;
 /// Connections that are kept while nobody uses them. A node uses two or three; a process may have many nodes.
 const MAX_IDLE: usize = 32;
 
@@ -283,7 +282,8 @@ impl Journal for PostgresJournal {
             let rows = connection.rows(sizes, &[int(&id), int(&from)], 0)?;
             let Some((to, size)) = last_within(&rows, bytes)? else { return Ok(Vec::new()) };
             let read = self.statements.read();
-            connection.rows(read, &[int(&id), int(&from), int(&to)], size)
+            let most = i64::try_from(size).unwrap_or(i64::MAX);
+            connection.rows(read, &[int(&id), int(&from), int(&to), int(&most)], size)
         })?;
         let mut whole: Vec<(i64, Vec<u8>)> = Vec::new();
         for row in rows {
@@ -298,22 +298,19 @@ impl Journal for PostgresJournal {
         whole.into_iter().map(|(_, bytes)| Record::from_bytes(bytes)).collect()
     }
 
-    fn keyring(&self, shard: ShardId, from: u32) -> Result<(Head, Vec<KeyringSlot>)> {
-        let (id, from) = (number(shard.0)?, i64::from(from));
+    fn keyring(&self, shard: ShardId, slots: Range<u32>) -> Result<(Head, Vec<KeyringSlot>)> {
+        let (id, from, to) = (number(shard.0)?, i64::from(slots.start), i64::from(slots.end));
         let (status, page) = (self.statements.status(), self.statements.keyring());
         let (head, rows) = self.with(|connection| {
-            let last = connection.row(self.statements.slots(), &[int(&id)])?;
-            let last: i64 = last.and_then(|row| row.get(0)).unwrap_or(-1);
-            let count = usize::try_from(last.saturating_sub(from)).unwrap_or(0);
             // All of one moment.
-            connection.call(count.saturating_mul(KEYRING_SLOT_BYTES), async |client| {
+            connection.call(slots.len().saturating_mul(KEYRING_SLOT_BYTES), async |client| {
                 let moment = client.build_transaction();
                 let moment = moment.isolation_level(IsolationLevel::RepeatableRead).read_only(true);
                 let moment = moment.start().await?;
                 let head = moment.query_typed(status, &[int(&id)]).await?;
                 let (mut all, mut next) = (Vec::new(), from);
                 loop {
-                    let rows = moment.query_typed(page, &[int(&id), int(&next)]).await?;
+                    let rows = moment.query_typed(page, &[int(&id), int(&next), int(&to)]).await?;
                     let is_last = rows.len() < schema::MAX_SLOTS_AT_ONCE;
                     next = rows.last().map_or(next, |row| row.get::<_, i64>(0).saturating_add(1));
                     all.extend(rows);

@@ -1,13 +1,16 @@
 //! The tables, and the statements on them.
 
 use grainstore::Error;
-use grainstore::journal::{incompatible, invalid};
+use grainstore::journal::{KEYRING_SLOT_BYTES, incompatible, invalid};
 
 /// The version of the tables.
 pub(super) const VERSION: i32 = 1;
 
 /// Slots of a keyring that one statement reads or writes: a mebibyte of them.
 pub(super) const MAX_SLOTS_AT_ONCE: usize = 8192;
+
+/// Size of the parts of a record that has several: a row of the journal each.
+pub(super) const MAX_PART_BYTES: usize = 1 << 20;
 
 /// Who a commit waits for, and whether it does.
 pub(super) const REPLICATION: &str = "SELECT current_setting('synchronous_standby_names'), \
@@ -38,13 +41,13 @@ pub(super) struct Statements {
     sizes: String,
     read: String,
     put_slots: String,
-    slots: String,
     keyring: String,
     status: String,
     shards: String,
 }
 
-// A record has 256 parts at most: what else is there was not appended, and is not read.
+// A record has 256 parts at most: what else is there was not appended, and is not read. Nor is more of a value than any has
+// that a node wrote.
 
 /// What moves the head of a shard: its lead and its end are compared, and the lead is kept.
 const ADVANCE: &str = "UPDATE {s}.shard SET commit_no = $5, chain = $6, \
@@ -67,7 +70,9 @@ impl Statements {
                 "use lower-case letters, digits and _, 63 at most, and no digit first",
             ));
         }
-        let of = |statement: &str| statement.replace("{s}", &quoted(schema));
+        let chain = "substring(chain from 1 for 33)";
+        let of =
+            |statement: &str| statement.replace("{s}", &quoted(schema)).replace("{chain}", chain);
         Ok(Self {
             schema: schema.to_owned(),
             version: of("SELECT version FROM {s}.cluster"),
@@ -78,9 +83,9 @@ impl Statements {
                 until = now() + $3 * interval '1 second' \
                 WHERE shard = $1 AND (holder IS NULL OR until IS NULL OR until <= now() \
                 OR until > now() + 2 * $3 * interval '1 second') \
-                RETURNING epoch, commit_no, chain"),
+                RETURNING epoch, commit_no, {chain}"),
             renew: of("UPDATE {s}.shard SET until = now() + $3 * interval '1 second' \
-                WHERE shard = $1 AND epoch = $2 RETURNING commit_no, chain"),
+                WHERE shard = $1 AND epoch = $2 RETURNING commit_no, {chain}"),
             touch: of("UPDATE {s}.shard SET until = until WHERE shard = $1"),
             release: of("UPDATE {s}.shard SET holder = NULL, until = NULL \
                 WHERE shard = $1 AND epoch = $2"),
@@ -93,19 +98,25 @@ impl Statements {
             insert: of("INSERT INTO {s}.journal (shard, commit_no, part, epoch, body) \
                 VALUES ($1, $2, $3, $4, $5)"),
             sizes: of("SELECT commit_no, octet_length(body)::bigint FROM {s}.journal \
-                WHERE shard = $1 AND commit_no > $2 AND part < 256 ORDER BY commit_no, part LIMIT 4096"),
-            read: of("SELECT commit_no, part, body FROM {s}.journal \
-                WHERE shard = $1 AND commit_no > $2 AND commit_no <= $3 AND part < 256 \
-                ORDER BY commit_no, part"),
+                WHERE shard = $1 AND commit_no > $2 AND part BETWEEN 0 AND 255 \
+                ORDER BY commit_no, part LIMIT 4096"),
+            read: of(&format!(
+                "SELECT commit_no, part, body FROM (SELECT commit_no, part, \
+                substring(body from 1 for {}) AS body, \
+                sum(octet_length(body)) OVER (ORDER BY commit_no, part) AS length FROM {{s}}.journal \
+                WHERE shard = $1 AND commit_no > $2 AND commit_no <= $3 AND part BETWEEN 0 AND 255) \
+                AS parts WHERE length <= $4 ORDER BY commit_no, part",
+                MAX_PART_BYTES + 1
+            )),
             put_slots: of("INSERT INTO {s}.keyring (shard, slot, bytes) \
                 SELECT $1, number, wrapped FROM unnest($2::bigint[], $3::bytea[]) AS new (number, wrapped) \
                 ON CONFLICT (shard, slot) DO UPDATE SET bytes = excluded.bytes"),
-            slots: of("SELECT max(slot) FROM {s}.keyring WHERE shard = $1"),
             keyring: of(&format!(
-                "SELECT slot, bytes FROM {{s}}.keyring \
-                WHERE shard = $1 AND slot >= $2 ORDER BY slot LIMIT {MAX_SLOTS_AT_ONCE}"
+                "SELECT slot, substring(bytes from 1 for {}) FROM {{s}}.keyring \
+                WHERE shard = $1 AND slot >= $2 AND slot < $3 ORDER BY slot LIMIT {MAX_SLOTS_AT_ONCE}",
+                KEYRING_SLOT_BYTES + 1
             )),
-            status: of("SELECT epoch, commit_no, chain, holder, \
+            status: of("SELECT epoch, commit_no, {chain}, left(holder, 1000), \
                 extract(epoch FROM until - now())::float8 FROM {s}.shard WHERE shard = $1"),
             shards: of("SELECT shard FROM {s}.shard ORDER BY shard"),
         })
@@ -185,12 +196,7 @@ impl Statements {
         &self.put_slots
     }
 
-    /// The last slot of a keyring.
-    pub(super) fn slots(&self) -> &str {
-        &self.slots
-    }
-
-    /// Slots of a keyring from one on: [`MAX_SLOTS_AT_ONCE`] at most.
+    /// Slots of a keyring from one up to another: [`MAX_SLOTS_AT_ONCE`] at most.
     pub(super) fn keyring(&self) -> &str {
         &self.keyring
     }

@@ -84,7 +84,7 @@ fn slots_of_a_keyring_are_written_with_their_record_or_not_at_all() {
     let directory = open_directory();
     let server = Server::primary(&programs, &directory.path().join("primary"));
     let journal = journal_of(&server);
-    assert_eq!(journal.keyring(SHARD, 0).unwrap(), (Head::EMPTY, Vec::new()));
+    assert_eq!(journal.keyring(SHARD, 0..u32::MAX).unwrap(), (Head::EMPTY, Vec::new()));
     let slots = |numbers: std::ops::Range<u32>, byte: u8| {
         let slot = |number| KeyringSlot::new(number, [byte; KEYRING_SLOT_BYTES]);
         numbers.map(slot).collect::<Vec<_>>()
@@ -100,10 +100,10 @@ fn slots_of_a_keyring_are_written_with_their_record_or_not_at_all() {
     let third = journal.append(&lead, &second, &third).unwrap();
     let mut all = [slots(0..2, 1), slots(2..20_000, 2)].concat();
     all.splice(7..8, slots(7..8, 0));
-    assert!(journal.keyring(SHARD, 0).unwrap() == (third, all.clone()));
-    assert_eq!(journal.keyring(SHARD, 19_998).unwrap(), (third, all[19_998..].to_vec()));
-    assert_eq!(journal.keyring(SHARD, 20_000).unwrap(), (third, Vec::new()));
-    assert_eq!(journal.keyring(ShardId(8), 0).unwrap(), (Head::EMPTY, Vec::new()));
+    assert!(journal.keyring(SHARD, 0..u32::MAX).unwrap() == (third, all.clone()));
+    assert_eq!(journal.keyring(SHARD, 19_998..u32::MAX).unwrap(), (third, all[19_998..].to_vec()));
+    assert_eq!(journal.keyring(SHARD, 20_000..u32::MAX).unwrap(), (third, Vec::new()));
+    assert_eq!(journal.keyring(ShardId(8), 0..u32::MAX).unwrap(), (Head::EMPTY, Vec::new()));
     assert!(journal.read(SHARD, 0, usize::MAX).unwrap().iter().all(|one| one.slots().is_empty()));
     // Whoever lost the lead writes none.
     let other = journal.lead(ShardId(9), "b", LONG).unwrap();
@@ -111,14 +111,14 @@ fn slots_of_a_keyring_are_written_with_their_record_or_not_at_all() {
     let again = journal.lead(ShardId(9), "c", LONG).unwrap();
     let late = record(&other, &other.head, b"1").with_slots(slots(0..1, 1));
     assert_eq!(code(journal.append(&other, &other.head, &late)), "ERR_FENCED");
-    assert_eq!(journal.keyring(ShardId(9), 0).unwrap(), (again.head, Vec::new()));
+    assert_eq!(journal.keyring(ShardId(9), 0..u32::MAX).unwrap(), (again.head, Vec::new()));
     // Tables that were made before there were keyrings, and slots that were changed.
     server.sql("UPDATE grainstore.keyring SET bytes = 'x' WHERE slot = 3");
-    assert_eq!(code(journal.keyring(SHARD, 0)), "ERR_INTEGRITY");
+    assert_eq!(code(journal.keyring(SHARD, 0..u32::MAX)), "ERR_INTEGRITY");
     server.sql("DROP TABLE grainstore.keyring");
-    assert_eq!(code(journal.keyring(SHARD, 0)), "ERR_STORE_VERSION");
+    assert_eq!(code(journal.keyring(SHARD, 0..u32::MAX)), "ERR_STORE_VERSION");
     journal.init().unwrap();
-    assert_eq!(journal.keyring(SHARD, 0).unwrap(), (third, Vec::new()));
+    assert_eq!(journal.keyring(SHARD, 0..u32::MAX).unwrap(), (third, Vec::new()));
 }
 
 #[test]

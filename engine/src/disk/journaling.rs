@@ -2,16 +2,21 @@
 //! where the journal is.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableError, WriteTransaction};
+use redb::{Database, Durability, ReadableDatabase, ReadableTable, WriteTransaction};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::change_record::ChangeRecord;
 use crate::disk::journal::{
-    Head, Journal, KeyringSlot, Lead, Record, ShardId, TagOf, append_surely, damaged,
+    Head, Journal, KeyringSlot, Lead, Record, RecordTag, ShardId, TagOf, append_surely, damaged,
 };
+use crate::disk::journaled_keyring::{
+    Marks, check_slots, hashes_of, lacks_mark, marks_in, marks_of, needed_slots, slots_in,
+};
+use crate::disk::keyring::Keyring;
 use crate::disk::layout::{self, ErasureRecord};
 use crate::disk::position::Position;
 use crate::disk::truth_tables::TruthTable;
@@ -134,11 +139,11 @@ impl JournalWriter {
     ) -> Result<JournaledCommit> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Lead { shard, epoch, .. } = self.lead;
-        let tag = vault.keyring().map(|keyring| {
-            move |header: &[u8], changes: &[u8]| keyring.record_tag(header, changes)
-        });
+        let tag = vault
+            .keyring()
+            .map(|keyring| move |header: &[u8], rest: &[u8]| keyring.record_tag(header, rest));
         let tag = tag.as_ref().map(|tag| tag as &TagOf<'_>);
-        let record = Record::after(&state.head, (shard, epoch), changes, tag)?.with_slots(slots);
+        let record = Record::after(&state.head, (shard, epoch), (changes, slots), tag)?;
         let appended = (&state.head, &record);
         state.head = append_surely(&*self.journal, &self.lead, appended, self.patience)?;
         let syncs = state.unsynced.add(1);
@@ -146,76 +151,76 @@ impl JournalWriter {
     }
 }
 
-/// Brings a copy to an end that the journal has now, and returns where it is then.
+/// Where records come from: the journal of a shard, and the keys that those of an encrypted store are tagged with.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) journal: &'a dyn Journal,
+    pub(crate) shard: ShardId,
+    pub(crate) vault: &'a Vault,
+}
+
+/// Brings a copy to an end that the journal has now, and returns where it is then. The keyring has the slots that rows are
+/// encrypted under before they are written.
 ///
 /// # Errors
 /// `ERR_DIVERGED` if the copy has a commit that the journal has not; `ERR_INTEGRITY`, `ERR_STORE_VERSION` for a record
-/// that cannot be read; `ERR_IO`.
-pub(crate) fn catch_up(
-    (db, vault): (&Database, &Vault),
-    (journal, shard): (&dyn Journal, ShardId),
-    end: &Head,
-) -> Result<Position> {
-    let mut position = position_in(db, shard)?;
+/// that cannot be read, or a slot that is not the leader's; `ERR_IO`.
+pub(crate) fn catch_up(db: &Database, source: Source<'_>, end: &Head) -> Result<Position> {
+    let mut position = position_in(db, source.shard)?;
+    let mut ahead = ReadAhead { marks: marks_in(db)?, to: position };
+    if let Some(keyring) = source.vault.keyring() {
+        // Those that the file of the keyring lost.
+        let first = keyring.slot_count();
+        let needed = first..slots_in(db)?.max(first);
+        ahead.adopt((source, keyring), needed, (&position.head, None))?;
+    }
     loop {
-        let batch = next_batch(journal, &position, end)?;
-        if batch.is_empty() {
-            return Ok(position);
+        let batch = next_batch(source, &position, end)?;
+        let Some(last) = batch.last() else { return Ok(position) };
+        if let Some(keyring) = source.vault.keyring() {
+            let needed = needed_slots(keyring, &batch)?;
+            ahead.adopt((source, keyring), needed, (&last.head(), Some(&hashes_of(&batch))))?;
         }
-        check_tags(vault, &batch)?;
         position = apply_batch(db, &position, &batch, Applying::WhenOpened)?;
     }
 }
 
-/// Returns the number of keyring slots that the rows of a copy are encrypted under, with that of the store.
-///
-/// # Errors
-/// `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn slots_in(db: &Database) -> Result<u32> {
-    let meta = match db.begin_read()?.open_table(layout::META) {
-        Err(TableError::TableDoesNotExist(_)) => return Ok(0),
-        opened => opened?,
-    };
-    let row = meta.get(layout::META_SLOTS)?;
-    let last = row.map_or(Ok(0), |row| last_slot(row.value()))?;
-    Ok(last.saturating_add(1))
+/// The marks of destroyed slots in the records up to a place, where a copy may not be yet.
+struct ReadAhead {
+    marks: Marks,
+    to: Position,
 }
 
-/// Returns the marks of the destroyed keyring slots of a copy, by their numbers.
-///
-/// # Errors
-/// `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn marks_in(db: &Database) -> Result<BTreeMap<u32, [u8; 32]>> {
-    let table = match db.begin_read()?.open_table(layout::DESTROYED) {
-        Err(TableError::TableDoesNotExist(_)) => return Ok(BTreeMap::new()),
-        opened => opened?,
-    };
-    let mut marks = BTreeMap::new();
-    for row in table.iter()? {
-        let (slot, mark) = row?;
-        let mark = mark.value().try_into().ok();
-        marks.extend(u32::try_from(slot.value()).ok().zip(mark));
-    }
-    Ok(marks)
-}
-
-/// Returns `true` if the rows of a copy are those of an encrypted store.
-///
-/// # Errors
-/// `ERR_IO`.
-pub(crate) fn is_encrypted(db: &Database) -> Result<bool> {
-    match db.begin_read()?.open_table(layout::META) {
-        Err(TableError::TableDoesNotExist(_)) => Ok(false),
-        opened => Ok(opened?.get(layout::META_ENCRYPTED)?.is_some()),
+impl ReadAhead {
+    /// Adds needed slots of the journal to a keyring. Those that are destroyed by now were by later records than the copy
+    /// has, which are read for their marks.
+    fn adopt(
+        &mut self,
+        (source, keyring): (Source<'_>, &Keyring),
+        needed: Range<u32>,
+        (head, hashes): (&Head, Option<&BTreeMap<u32, [u8; 32]>>),
+    ) -> Result<()> {
+        if needed.is_empty() {
+            return Ok(());
+        }
+        let (end, slots) = source.journal.keyring(source.shard, needed.clone())?;
+        check_end(head, &end)?;
+        if slots.iter().any(|slot| lacks_mark(keyring, slot, &self.marks)) {
+            loop {
+                let batch = next_batch(source, &self.to, &end)?;
+                let Some(last) = batch.last() else { break };
+                self.marks.extend(marks_of(&batch)?);
+                self.to = place_after(last);
+            }
+        }
+        check_slots(keyring, (needed, &slots), hashes, &self.marks)?;
+        keyring.adopt(&slots)
     }
 }
 
-/// Decodes the row that has the number of the last slot in use.
-pub(crate) fn last_slot(row: &[u8]) -> Result<u32> {
-    let row: [u8; 4] = row
-        .try_into()
-        .map_err(|_| Error::truth_damaged("the count of the keyring's slots is damaged"))?;
-    Ok(u32::from_be_bytes(row))
+/// The place after a record.
+pub(crate) fn place_after(record: &Record) -> Position {
+    Position { shard: record.shard(), head: record.head(), epoch: record.epoch() }
 }
 
 /// Returns where a copy is in the journal of a shard.
@@ -237,12 +242,12 @@ pub(crate) fn position_in(db: &Database, shard: ShardId) -> Result<Position> {
 }
 
 /// Returns the next records up to an end that the journal has now, after the place was compared with it; none at the
-/// end.
+/// end. Those of an encrypted store were written by who has its key.
 ///
 /// # Errors
 /// As [`catch_up`].
 pub(crate) fn next_batch(
-    journal: &dyn Journal,
+    Source { journal, vault, .. }: Source<'_>,
     position: &Position,
     end: &Head,
 ) -> Result<Vec<Record>> {
@@ -274,6 +279,7 @@ pub(crate) fn next_batch(
         let message = || format!("the journal lacks the record after {}", last.0.commit);
         follow(position.shard, last, next.first().ok_or_else(|| diverged(message()))?)?;
     }
+    check_tags(vault, &batch)?;
     Ok(batch)
 }
 
@@ -297,8 +303,7 @@ pub(crate) enum Applying {
     Unsynced,
 }
 
-/// Writes the rows of records that follow a place, in one transaction, and returns the place after them. Their tags were
-/// [checked](check_tags).
+/// Writes the rows of records that follow a place, in one transaction, and returns the place after them.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_STORE_VERSION`, `ERR_IO`.
@@ -321,7 +326,7 @@ pub(crate) fn apply_batch(
         }
         changes.apply(&txn)?;
     }
-    let position = Position { shard: from.shard, head: last.head(), epoch: last.epoch() };
+    let position = place_after(last);
     position.write(&txn)?;
     txn.commit()?;
     Ok(position)
@@ -331,7 +336,7 @@ pub(crate) fn apply_batch(
 ///
 /// # Errors
 /// `ERR_INTEGRITY`; `ERR_KEY` without a key.
-pub(crate) fn check_tags(vault: &Vault, batch: &[Record]) -> Result<()> {
+fn check_tags(vault: &Vault, batch: &[Record]) -> Result<()> {
     let Some(keyring) = vault.keyring() else {
         return match batch.iter().any(Record::is_tagged) {
             true => {
@@ -342,8 +347,9 @@ pub(crate) fn check_tags(vault: &Vault, batch: &[Record]) -> Result<()> {
             false => Ok(()),
         };
     };
-    let tag = |header: &[u8], changes: &[u8]| keyring.record_tag(header, changes);
-    match batch.iter().find(|record| !record.has_tag(tag)) {
+    let is_tag =
+        |header: &[u8], rest: &[u8], tag: &RecordTag| keyring.is_record_tag(header, rest, tag);
+    match batch.iter().find(|record| !record.has_tag(is_tag)) {
         None => Ok(()),
         Some(record) => Err(damaged(format!(
             "record {} of the journal was not written by who has the key",

@@ -9,6 +9,7 @@ pub(crate) mod database;
 pub(crate) mod derived_files;
 pub(crate) mod directory;
 pub(crate) mod journal;
+pub(crate) mod journaled_keyring;
 pub(crate) mod journaling;
 pub(crate) mod keyring;
 pub(crate) mod layout;

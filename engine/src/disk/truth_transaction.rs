@@ -146,11 +146,12 @@ impl TruthTransaction {
                 .zip(vault.keyring())
                 .map_or(Ok(()), |(slot, keyring)| keyring.record_slot(slot));
         };
-        let committed = commit_journaled(txn, commit, destroys).and_then(|()| {
-            let Some(keyring) = vault.keyring() else { return Ok(()) };
+        // Slots before the rows that are encrypted under them, as far as the power may be cut in between.
+        let written = vault.keyring().map_or(Ok(()), |keyring| {
             slot.map_or(Ok(()), |slot| keyring.record_slot(slot))?;
             keyring.write_copied()
         });
+        let committed = written.and_then(|()| commit_journaled(txn, commit, destroys));
         committed.map_err(|failed| {
             let message = format!("the journal has it, and this copy has not: {failed}");
             Error::new(ErrorKind::InDoubt, message)

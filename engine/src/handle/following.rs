@@ -9,8 +9,8 @@ use redb::ReadableDatabase;
 
 use crate::base::error::{Error, Result};
 use crate::disk::change_record::ChangeRecord;
-use crate::disk::journal::{KeyringSlot, Record, damaged};
-use crate::disk::journaling::{Applying, apply_batch, check_tags, end_scrub, last_slot};
+use crate::disk::journal::{KeyringSlot, Record};
+use crate::disk::journaling::{Applying, apply_batch, end_scrub};
 use crate::disk::layout::{self, ErasureRecord, PendingScrub};
 use crate::disk::position::Position;
 use crate::disk::truth_tables::TruthTable;
@@ -44,20 +44,6 @@ pub(super) struct NewSlots {
     pub(super) slots: Vec<KeyringSlot>,
     /// True if some are destroyed, by later records of the batch: all are published together then.
     pub(super) at_once: bool,
-}
-
-/// Returns the last slot of the keyring that records write rows under; 0 if none of them is the first to use one.
-pub(super) fn last_slot_of(batch: &[Record]) -> Result<u32> {
-    let mut last = 0;
-    for record in batch {
-        for row in record.changes()?.rows() {
-            let (table, key, value) = row?;
-            if table == TruthTable::Meta && key == layout::META_SLOTS.as_bytes() {
-                last = value.map_or(Ok(0), last_slot)?.max(last);
-            }
-        }
-    }
-    Ok(last)
 }
 
 impl Effects {
@@ -114,8 +100,6 @@ impl Writer {
         self.check_running()?;
         self.stop_on_error(|writer| {
             let (mut from, mut rest) = (*from, batch);
-            // Before anything is done about what they say.
-            check_tags(writer.db.vault(), batch)?;
             if new.at_once {
                 return writer.follow_at_once(&from, (batch, &new.slots), switch);
             }
@@ -178,10 +162,6 @@ impl Writer {
         let (mut all, mut last) = (Effects::default(), self.view.last_sequence()?);
         for record in batch {
             all.add(Effects::of(&record.changes()?, &mut last)?);
-        }
-        let is_destroyed = |slot: &KeyringSlot| all.destroyed.iter().any(|of| of.0 == slot.number);
-        if let Some(slot) = slots.iter().find(|slot| slot.is_destroyed() && !is_destroyed(slot)) {
-            return Err(damaged(format!("the journal lacks slot {} of the keyring", slot.number)));
         }
         self.adopt_slots(slots)?;
         self.fold_before(&all)?;

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
-use crate::disk::journaling::last_slot;
+use crate::disk::journaled_keyring::last_slot;
 use crate::disk::keyring::{Keyring, Secret, fill_random};
 use crate::disk::layout::{self, PlainEnvelope, RowKey};
 use crate::disk::row_sums;
@@ -292,7 +292,7 @@ impl StoreIdentity {
         let keyring = match Keyring::open(path, key.0.as_ref())? {
             Some(keyring) => {
                 identity.store_id = *keyring.store_id();
-                if options.journaling.is_some() { keyring.copied() } else { keyring }
+                if options.journaling.is_some() { keyring.copied()? } else { keyring }
             }
             None if options.journaling.is_some() => {
                 Keyring::create_copied(path, key.0.as_ref(), identity.store_id)?

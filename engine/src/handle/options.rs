@@ -13,8 +13,10 @@ use crate::base::clock::{Clock, SystemClock};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::memory::{DEFAULT_MEMORY_BYTES, MIN_MEMORY_BYTES, MemoryBudget};
 use crate::disk::journal::{Journal, Lead, ShardId, ShardStatus};
+use crate::disk::journaling::Source;
 use crate::disk::keyring::KeyProvider;
 use crate::disk::truth_transaction::CommitObserver;
+use crate::disk::vault::Vault;
 use crate::handle::firewall::Firewall;
 use crate::rules::preset::Preset;
 use crate::search::embed::{Embedder, Metric};
@@ -108,6 +110,11 @@ impl Journaling {
             JournalRole::Leader(lead, _) => lead.shard,
             JournalRole::Follower(shard) => *shard,
         }
+    }
+
+    /// Where the records of the shard come from, to be read with these keys.
+    pub(crate) fn source<'a>(&'a self, vault: &'a Vault) -> Source<'a> {
+        Source { journal: &*self.journal, shard: self.shard(), vault }
     }
 }
 

@@ -9,15 +9,18 @@ use redb::{Builder, Database};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
-use crate::disk::journal::{Head, KeyringSlot, Lead, Record, ShardStatus, damaged, fenced};
-use crate::disk::journaling::{
-    Applying, CommitPosition, JournalWriter, catch_up, check_end, is_encrypted, marks_in,
-    next_batch, position_in, slots_in,
+use crate::disk::journal::{Head, KeyringSlot, Lead, Record, ShardStatus, fenced};
+use crate::disk::journaled_keyring::{
+    Marks, check_is_of, check_slots, hashes_of, is_encrypted, lacks_mark, marks_in, marks_of,
+    needed_slots, slots_in,
 };
-use crate::disk::keyring::{self, Keyring};
+use crate::disk::journaling::{
+    Applying, CommitPosition, JournalWriter, Source, catch_up, check_end, next_batch, place_after,
+};
+use crate::disk::keyring::{self, KeyProvider, Keyring};
 use crate::disk::position::Position;
 use crate::disk::vault::Vault;
-use crate::handle::following::{NewSlots, last_slot_of};
+use crate::handle::following::NewSlots;
 use crate::handle::meta::{no_key_given, not_encrypted};
 use crate::handle::options::{JournalRole, Journaling, OpenOptions};
 use crate::handle::store::Store;
@@ -66,8 +69,10 @@ impl Store {
             let from = self.place(journaling)?;
             let status = journaling.journal.status(from.shard)?;
             journaling.note_leader(&status);
-            let mut batch = next_batch(&*journaling.journal, &from, &status.head)?;
-            let slots = self.new_slots(journaling, &mut batch)?;
+            let view = self.inner().view()?;
+            let source = journaling.source(view.vault());
+            let mut batch = next_batch(source, &from, &status.head)?;
+            let slots = Self::new_slots(source, &mut batch)?;
             if batch.is_empty() {
                 let at = CommitPosition::new(from.shard, from.head.commit);
                 return Ok(Some((at, status)));
@@ -162,43 +167,33 @@ impl Store {
 
     /// Reads the slots of the keyring that these records are the first to use; and if some are destroyed by now, the
     /// records up to those that destroyed them.
-    fn new_slots(&self, journaling: &Journaling, batch: &mut Vec<Record>) -> Result<NewSlots> {
-        let (view, Some(last)) = (self.inner().view()?, batch.last()) else {
-            return Ok(NewSlots::default());
-        };
-        let Some(keyring) = view.vault().keyring() else { return Ok(NewSlots::default()) };
-        let (first, last_slot) = (keyring.slot_count(), last_slot_of(batch)?);
-        if last_slot < first {
-            return Ok(NewSlots::default());
-        }
-        let journal = &*journaling.journal;
-        let (end, mut slots) = journal.keyring(journaling.shard(), first)?;
-        check_end(&last.head(), &end)?;
-        // The others are of commits that this copy has not read, and that the journal could lose.
-        let is_needed = |slot: &KeyringSlot| slot.number <= last_slot;
-        if !slots.iter().any(|slot| is_needed(slot) && slot.is_destroyed()) {
-            slots.retain(is_needed);
-            return Ok(NewSlots { slots, at_once: false });
-        }
-        // The records that destroyed them are read as well, to be published together.
-        let mut read: usize = 0;
-        while let Some(last) = batch.last() {
-            let at = Position { shard: last.shard(), head: last.head(), epoch: last.epoch() };
-            let more = next_batch(journal, &at, &end)?;
-            if more.is_empty() {
-                break;
+    fn new_slots(source: Source<'_>, batch: &mut Vec<Record>) -> Result<NewSlots> {
+        let Some(keyring) = source.vault.keyring() else { return Ok(NewSlots::default()) };
+        loop {
+            let needed = needed_slots(keyring, batch)?;
+            let Some(last) = batch.last().filter(|_| !needed.is_empty()) else {
+                return Ok(NewSlots::default());
+            };
+            let (end, slots) = source.journal.keyring(source.shard, needed.clone())?;
+            check_end(&last.head(), &end)?;
+            let at_once = slots.iter().any(KeyringSlot::is_destroyed);
+            let marks = if at_once { marks_of(batch)? } else { Marks::new() };
+            let is_short = slots.iter().any(|slot| lacks_mark(keyring, slot, &marks));
+            if !is_short || last.head() == end {
+                check_slots(keyring, (needed, &slots), Some(&hashes_of(batch)), &marks)?;
+                return Ok(NewSlots { slots, at_once });
             }
-            read =
-                more.iter().map(|record| record.as_bytes().len()).fold(read, usize::saturating_add);
-            if read > MAX_READ_AT_ONCE {
+            // The records that destroyed them are read as well, to be published together, with the slots of those.
+            let more = next_batch(source, &place_after(last), &end)?;
+            batch.extend(more);
+            let lengths = batch.iter().map(|record| record.as_bytes().len());
+            if lengths.fold(0, usize::saturating_add) > MAX_READ_AT_ONCE {
                 return Err(Error::timeout(
                     "this copy is too far behind to follow while it is open",
                 )
                 .with_hint("open it again: it reads what it lacks then"));
             }
-            batch.extend(more);
         }
-        Ok(NewSlots { slots, at_once: true })
     }
 
     fn place(&self, journaling: &Journaling) -> Result<Position> {
@@ -271,49 +266,46 @@ fn follow_to_end(
     db: &Database,
     (journaling, options): (&Journaling, &OpenOptions),
 ) -> Result<(Position, Vault)> {
-    let (journal, shard) = (&*journaling.journal, journaling.shard());
-    let (end, vault) = match (vault, &options.key) {
-        (Some(vault), _) => (journal.status(shard)?.head, vault.clone()),
+    let (vault, cuts) = match (vault, &options.key) {
+        (Some(vault), _) => (vault.clone(), false),
         (None, Some(key)) => {
-            let kept = slots_in(db)?.min(keyring::count_sound_slots(path)?);
-            let (end, slots) = journal.keyring(shard, kept)?;
-            check_end(&position_in(db, shard)?.head, &end)?;
-            if kept == 0 && slots.is_empty() {
-                return Err(not_encrypted());
-            }
-            let keyring = Keyring::open_copy(path, key.0.as_ref(), (kept, slots.first()))?;
-            let vault = Vault::with_keyring(Arc::new(keyring));
-            let at = catch_up((db, &vault), (journal, shard), &end)?;
-            adopt_slots(db, &vault, &slots)?;
-            return Ok((at, vault));
+            let keyring = open_keyring((path, db), journaling, key.0.as_ref())?;
+            (Vault::with_keyring(Arc::new(keyring)), true)
         }
         // Before the rows: the keyring beside them would lack their keys.
         (None, None) if directory::keyring_path(path).exists() || is_encrypted(db)? => {
             return Err(no_key_given());
         }
-        (None, None) => (journal.status(shard)?.head, Vault::default()),
+        (None, None) => (Vault::default(), false),
     };
-    Ok((catch_up((db, &vault), (journal, shard), &end)?, vault))
+    let end = journaling.journal.status(journaling.shard())?.head;
+    let at = catch_up(db, journaling.source(&vault), &end)?;
+    if let Some(keyring) = vault.keyring().filter(|_| cuts) {
+        keyring.cut_rest()?;
+    }
+    Ok((at, vault))
 }
 
-/// Adds the slots of the journal that the rows of a copy are encrypted under, and refuses others: those that are
-/// destroyed have a mark, and none is behind the last that is in use.
-fn adopt_slots(db: &Database, vault: &Vault, slots: &[KeyringSlot]) -> Result<()> {
-    let Some(keyring) = vault.keyring() else { return Ok(()) };
-    let first = keyring.slot_count();
-    let new = slots.iter().filter(|slot| slot.number >= first).cloned().collect::<Vec<_>>();
-    let used = slots_in(db)?;
-    if let Some(last) = new.last().filter(|last| last.number >= used) {
-        let message = format!("slot {} of the journal's keyring is of no record", last.number);
-        return Err(damaged(message));
-    }
+/// Opens the keyring of a copy, with the slots of its file that its rows use, up to the first that is damaged: the others
+/// are the journal's.
+fn open_keyring(
+    (path, db): (&Path, &Database),
+    journaling: &Journaling,
+    provider: &dyn KeyProvider,
+) -> Result<Keyring> {
     let marks = marks_in(db)?;
-    for slot in new.iter().filter(|slot| slot.is_destroyed()) {
-        if marks.get(&slot.number) != Some(&keyring.destruction_mark(slot.number)) {
-            return Err(damaged(format!("the journal lacks slot {} of the keyring", slot.number)));
-        }
+    let sound = keyring::count_sound_slots(path, |slot| marks.contains_key(&slot))?;
+    let kept = sound.min(slots_in(db)?);
+    let store = match kept {
+        0 => journaling.journal.keyring(journaling.shard(), 0..1)?.1.pop(),
+        _ => None,
+    };
+    if kept == 0 && store.is_none() {
+        return Err(not_encrypted());
     }
-    keyring.adopt(&new)
+    let keyring = Keyring::open_copy(path, provider, (kept, store.as_ref()))?;
+    check_is_of(db, &keyring)?;
+    Ok(keyring)
 }
 
 /// Options whose commits go on in the journal after a head, if the copy leads.

@@ -47,7 +47,7 @@ fn keyring_of(nodes: &Nodes, node: &str) -> Vec<[u8; KEYRING_SLOT_BYTES]> {
     let bytes = std::fs::read(nodes.path(node).join("keyring")).unwrap();
     let (slots, rest) = bytes.as_chunks();
     assert_eq!(rest.len(), 0);
-    let (_, journal) = nodes.journal.keyring(SHARD, 0).unwrap();
+    let (_, journal) = nodes.journal.keyring(SHARD, 0..u32::MAX).unwrap();
     let journal: Vec<_> = journal.into_iter().map(|slot| slot.bytes).collect();
     assert!(slots == journal, "{node}: {} and {} in the journal", slots.len(), journal.len());
     journal
@@ -251,7 +251,7 @@ fn keys_that_the_journal_never_had_are_in_no_copy() {
     assert!(first.close().is_err());
     lossy.unsent.store(0, Ordering::SeqCst);
     assert_eq!(std::fs::read(nodes.path("one").join("keyring")).unwrap().len(), 2 * 128);
-    assert_eq!(nodes.journal.keyring(SHARD, 0).unwrap().1.len(), 2);
+    assert_eq!(nodes.journal.keyring(SHARD, 0..u32::MAX).unwrap().1.len(), 2);
     // Another leads, and gives the number to another.
     let status = nodes.journal.status(SHARD).unwrap();
     nodes.journal.release(&Lead::new((SHARD, status.epoch), "one", LONG, status.head)).unwrap();
@@ -360,9 +360,11 @@ fn a_keyring_file_that_is_gone_or_older_is_made_again_from_the_journal() {
     nodes.follow("two").close().unwrap();
     let (longer, mut damaged) = ([&early[..], &[9; 300]].concat(), early.clone());
     damaged[150] ^= 1;
-    for left in
-        [&early[..], &early[..200], &longer, &damaged, b""].map(Some).into_iter().chain([None])
-    {
+    // What was made longer and not written before the power was cut.
+    let unwritten = [&early[..], &ERASED].concat();
+    let zeros = [&early[..128], &ERASED, &ERASED].concat();
+    let lefts = [&early[..], &early[..200], &longer, &damaged, &unwritten, &zeros, b""];
+    for left in lefts.map(Some).into_iter().chain([None]) {
         match left {
             Some(bytes) => std::fs::write(&file, bytes).unwrap(),
             None => std::fs::remove_file(&file).unwrap(),
@@ -370,8 +372,14 @@ fn a_keyring_file_that_is_gone_or_older_is_made_again_from_the_journal() {
         let follower = nodes.follow("two");
         assert!(session_of(&follower, "bob").get(&bob).is_ok());
         follower.close().unwrap();
-        let journal: Vec<u8> =
-            nodes.journal.keyring(SHARD, 0).unwrap().1.iter().flat_map(|slot| slot.bytes).collect();
+        let journal: Vec<u8> = nodes
+            .journal
+            .keyring(SHARD, 0..u32::MAX)
+            .unwrap()
+            .1
+            .iter()
+            .flat_map(|slot| slot.bytes)
+            .collect();
         assert!(std::fs::read(&file).unwrap().starts_with(&journal));
     }
 }
@@ -408,7 +416,8 @@ fn a_record_of_who_has_no_key_is_not_applied() {
         let lead = nodes.journal.lead(SHARD, "nobody", LONG).unwrap();
         let mut changes = ChangeRecord::default();
         changes.push(table, key, value).unwrap();
-        let record = Record::after(&lead.head, (SHARD, lead.epoch), &changes, None).unwrap();
+        let record =
+            Record::after(&lead.head, (SHARD, lead.epoch), (&changes, Vec::new()), None).unwrap();
         nodes.journal.append(&lead, &lead.head, &record).unwrap();
         nodes.journal.release(&Lead::new((SHARD, lead.epoch), "nobody", LONG, lead.head)).unwrap();
         assert_eq!(code(follower.follow()), "ERR_INTEGRITY", "{number}");
@@ -463,47 +472,156 @@ fn a_copy_is_not_made_over_the_keyring_of_another_store() {
     Store::open(nodes.path("two"), &keyed).unwrap().close().unwrap();
 }
 
+fn closed(store: Store) -> Result<()> {
+    store.close()
+}
+
+/// A copy that was opened to be read keeps what it had.
+fn assert_reads(nodes: &Nodes, node: &str, (user, address): (&str, &ContentAddress)) {
+    let options = OpenOptions::new().read_only(true).key(MasterKey::new([7; 32]));
+    let store = Store::open(nodes.path(node), &options).unwrap();
+    assert!(session_of(&store, user).get(address).is_ok(), "{node}");
+    store.close().unwrap();
+}
+
 #[test]
 fn slots_that_somebody_without_the_key_wrote_are_not_taken() {
-    // A slot of another user, that of the store, bytes that are none, zeros, and two behind the last that is in use.
-    for change in 0..6 {
+    // A slot of another user, that of the store, bytes that are none, zeros, none, and two behind the last in use.
+    for change in 0..7 {
         let altered = Altered::new(100);
         let nodes = Nodes::with(Arc::clone(&altered)).encrypted();
         let leader = nodes.lead("one");
-        say(&leader, "ann", 1);
+        let ann = say(&leader, "ann", 1);
         let follower = nodes.follow("two");
-        let before = std::fs::read(nodes.path("two").join("keyring")).unwrap();
+        nodes.follow("late").close().unwrap();
+        let keyring = |node| std::fs::read(nodes.path(node).join("keyring")).unwrap();
+        let before = keyring("two");
         let bob = say(&leader, "bob", 2);
-        let (_, slots) = nodes.journal.keyring(SHARD, 0).unwrap();
+        let (_, slots) = nodes.journal.keyring(SHARD, 0..9).unwrap();
         let forged = match change {
-            0 => KeyringSlot::new(2, slots[1].bytes),
-            1 => KeyringSlot::new(2, slots[0].bytes),
-            2 => KeyringSlot::new(2, [7; KEYRING_SLOT_BYTES]),
-            3 => KeyringSlot::new(2, ERASED),
-            4 => KeyringSlot::new(3, ERASED),
-            _ => KeyringSlot::new(9, slots[2].bytes),
+            0 => Some(KeyringSlot::new(2, slots[1].bytes)),
+            1 => Some(KeyringSlot::new(2, slots[0].bytes)),
+            2 => Some(KeyringSlot::new(2, [7; KEYRING_SLOT_BYTES])),
+            3 => Some(KeyringSlot::new(2, ERASED)),
+            4 => None,
+            5 => Some(KeyringSlot::new(3, ERASED)),
+            _ => Some(KeyringSlot::new(9, slots[2].bytes)),
         };
-        altered.slots.lock().unwrap().push(forged);
-        let (followed, of_new) = (code(follower.follow()), code(nodes.try_follow("new")));
-        assert_eq!(of_new, "ERR_INTEGRITY", "{change}");
-        assert_eq!(followed, if change < 4 { "ERR_INTEGRITY" } else { "none" }, "{change}");
-        let after = std::fs::read(nodes.path("two").join("keyring")).unwrap();
-        assert!(change >= 4 || after == before, "{change}");
+        altered.lacks.lock().unwrap().extend(forged.is_none().then_some(2));
+        altered.slots.lock().unwrap().extend(forged);
+        let expected = if change < 5 { "ERR_INTEGRITY" } else { "none" };
+        assert_eq!(code(follower.follow()), expected, "{change}");
         let _ = follower.close();
+        assert_eq!(code(nodes.try_follow("new").and_then(closed)), expected, "{change}");
+        for node in ["two", "late"] {
+            for _ in 0..2 {
+                let opened = nodes.try_follow(node).and_then(closed);
+                assert_eq!(code(opened), expected, "{change}");
+                assert!(change >= 5 || keyring(node) == before, "{change}: {node}");
+                assert_reads(&nodes, node, ("ann", &ann));
+            }
+        }
         // Without it all is well.
         altered.slots.lock().unwrap().clear();
+        altered.lacks.lock().unwrap().clear();
         say(&leader, "carol", 3);
-        for node in ["two", "new"] {
+        for node in ["two", "late", "new"] {
             let copy = nodes.follow(node);
             assert!(session_of(&copy, "bob").get(&bob).is_ok(), "{change}: {node}");
             copy.close().unwrap();
         }
         nodes.hand_over(&leader);
-        nodes.follow("two").close().unwrap();
-        nodes.follow("new").close().unwrap();
-        nodes.assert_same(&["one", "two", "new"]);
+        for node in ["two", "late", "new"] {
+            nodes.follow(node).close().unwrap();
+        }
+        nodes.assert_same(&["one", "two", "late", "new"]);
         keyring_of(&nodes, "new");
     }
+}
+
+#[test]
+fn a_slot_of_another_end_of_the_same_journal_is_not_taken() {
+    let altered = Altered::new(100);
+    let nodes = Nodes::with(Arc::clone(&altered)).encrypted();
+    let leader = nodes.lead("one");
+    let ann = say(&leader, "ann", 1);
+    nodes.follow("two").close().unwrap();
+    let before = at(&leader).commit;
+    let bob = say(&leader, "bob", 2);
+    nodes.hand_over(&leader);
+    // The database was put back, and another node led from there: the number is carol's there.
+    let other = Altered::new(100);
+    let others = Nodes::with(Arc::clone(&other)).encrypted();
+    let lead = others.journal.lead(SHARD, "one", LONG).unwrap();
+    let (_, slots) = nodes.journal.keyring(SHARD, 0..2).unwrap();
+    let mut head = lead.head;
+    for record in nodes.journal.read(SHARD, 0, usize::MAX).unwrap() {
+        if record.commit() <= before {
+            let record = record.with_slots(slots.clone());
+            head = others.journal.append(&lead, &head, &record).unwrap();
+        }
+    }
+    others.journal.release(&lead).unwrap();
+    let leader = others.lead("three");
+    say(&leader, "carol", 3);
+    let (_, slots) = others.journal.keyring(SHARD, 2..3).unwrap();
+    leader.close().unwrap();
+    altered.slots.lock().unwrap().extend(slots);
+    for node in ["new", "two"] {
+        assert_eq!(code(nodes.try_follow(node).and_then(closed)), "ERR_INTEGRITY", "{node}");
+    }
+    assert_reads(&nodes, "two", ("ann", &ann));
+    altered.slots.lock().unwrap().clear();
+    let copy = nodes.follow("two");
+    assert!(session_of(&copy, "bob").get(&bob).is_ok());
+}
+
+#[test]
+fn good_slots_of_a_copy_stay_until_the_journal_has_others() {
+    let altered = Altered::new(100);
+    let nodes = Nodes::with(Arc::clone(&altered)).encrypted();
+    let leader = nodes.lead("one");
+    let told = [say(&leader, "ann", 1), say(&leader, "bob", 2)];
+    nodes.follow("two").close().unwrap();
+    let file = nodes.path("two").join("keyring");
+    let mut damaged = std::fs::read(&file).unwrap();
+    damaged[150] ^= 1;
+    std::fs::write(&file, &damaged).unwrap();
+    altered.lacks.lock().unwrap().push(2);
+    assert_eq!(code(nodes.try_follow("two").and_then(closed)), "ERR_INTEGRITY");
+    assert!(std::fs::read(&file).unwrap() == damaged);
+    assert_reads(&nodes, "two", ("bob", &told[1]));
+    altered.lacks.lock().unwrap().clear();
+    let copy = nodes.follow("two");
+    assert!(session_of(&copy, "ann").get(&told[0]).is_ok());
+    assert!(session_of(&copy, "bob").get(&told[1]).is_ok());
+}
+
+#[test]
+fn the_keyring_of_another_store_beside_a_copy_is_left_alone() {
+    let nodes = Nodes::with(MemoryJournal::default()).encrypted();
+    let leader = nodes.lead("one");
+    let ann = say(&leader, "ann", 1);
+    nodes.follow("two").close().unwrap();
+    let keyed = OpenOptions::new().create(true).key(MasterKey::new([7; 32]));
+    let other = Store::open(nodes.path("other"), &keyed).unwrap();
+    for user in ["bob", "carol", "dora"] {
+        put(&other, user, 1).unwrap();
+    }
+    other.close().unwrap();
+    let (file, theirs) = (nodes.path("two").join("keyring"), nodes.path("other").join("keyring"));
+    let (ours, theirs) = (std::fs::read(&file).unwrap(), std::fs::read(theirs).unwrap());
+    std::fs::write(&file, &theirs).unwrap();
+    assert_eq!(code(nodes.try_follow("two")), "ERR_INTEGRITY");
+    assert!(std::fs::read(&file).unwrap() == theirs);
+    std::fs::write(&file, ours).unwrap();
+    assert!(session_of(&nodes.follow("two"), "ann").get(&ann).is_ok());
+    // Nor is it that of a new shard.
+    let nodes = Nodes::with(MemoryJournal::default()).encrypted();
+    std::fs::create_dir_all(nodes.path("one")).unwrap();
+    std::fs::write(nodes.path("one").join("keyring"), &theirs).unwrap();
+    assert_eq!(code(nodes.try_lead("one", nodes.options())), "ERR_KEY");
+    assert_eq!(nodes.journal.status(SHARD).unwrap().head.commit, 0);
 }
 
 #[test]
@@ -547,9 +665,9 @@ fn forged_records_and_slots_destroy_no_key_of_a_copy() {
     for (table, key, value) in [slots, destroyed] {
         let mut changes = ChangeRecord::default();
         changes.push(table, key, value).unwrap();
-        let record = Record::after(&head, (SHARD, lead.epoch), &changes, None).unwrap();
         let gone = vec![KeyringSlot::new(1, ERASED)];
-        head = nodes.journal.append(&lead, &head, &record.with_slots(gone)).unwrap();
+        let record = Record::after(&head, (SHARD, lead.epoch), (&changes, gone), None).unwrap();
+        head = nodes.journal.append(&lead, &head, &record).unwrap();
     }
     nodes.journal.release(&Lead::new((SHARD, lead.epoch), "nobody", LONG, head)).unwrap();
     for _ in 0..2 {

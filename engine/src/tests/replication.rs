@@ -1,6 +1,7 @@
 //! Copies of a store that has a journal: all show what the leader wrote, whoever leads, and none serves what the
 //! journal has not.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -438,13 +439,16 @@ pub(super) struct Altered {
     pub(super) last: AtomicU64,
     /// Slots of the keyring that are others.
     pub(super) slots: Mutex<Vec<KeyringSlot>>,
+    /// Numbers of slots that are not there.
+    pub(super) lacks: Mutex<Vec<u32>>,
 }
 
 impl Altered {
     pub(super) fn new(at_once: usize) -> Arc<Self> {
         let (which, last) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (journal, slots) = (MemoryJournal::default(), Mutex::default());
-        Arc::new(Self { journal, which, at_once, last, slots })
+        let (journal, slots, lacks) =
+            (MemoryJournal::default(), Mutex::default(), Mutex::default());
+        Arc::new(Self { journal, which, at_once, last, slots, lacks })
     }
 
     fn head(&self, shard: ShardId, head: Head) -> Result<Head> {
@@ -485,11 +489,12 @@ impl Journal for Arc<Altered> {
         Ok(records)
     }
 
-    fn keyring(&self, shard: ShardId, from: u32) -> Result<(Head, Vec<KeyringSlot>)> {
-        let (head, mut slots) = self.journal.keyring(shard, from)?;
+    fn keyring(&self, shard: ShardId, numbers: Range<u32>) -> Result<(Head, Vec<KeyringSlot>)> {
+        let (head, mut slots) = self.journal.keyring(shard, numbers.clone())?;
+        slots.retain(|slot| !self.lacks.lock().unwrap().contains(&slot.number));
         for other in &*self.slots.lock().unwrap() {
             slots.retain(|slot| slot.number != other.number);
-            slots.extend(Some(other.clone()).filter(|slot| slot.number >= from));
+            slots.extend(Some(other.clone()).filter(|slot| numbers.contains(&slot.number)));
         }
         slots.sort_by_key(|slot| slot.number);
         Ok((self.head(shard, head)?, slots))
@@ -605,9 +610,9 @@ impl Journal for Arc<Lossy> {
         self.journal.read(shard, after, bytes)
     }
 
-    fn keyring(&self, shard: ShardId, from: u32) -> Result<(Head, Vec<KeyringSlot>)> {
+    fn keyring(&self, shard: ShardId, numbers: Range<u32>) -> Result<(Head, Vec<KeyringSlot>)> {
         self.reach()?;
-        self.journal.keyring(shard, from)
+        self.journal.keyring(shard, numbers)
     }
 
     fn status(&self, shard: ShardId) -> Result<ShardStatus> {

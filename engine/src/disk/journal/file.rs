@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind as Io, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,6 +22,10 @@ use crate::disk::directory;
 
 /// Before the bytes of a record: their length, the checksum of that, and theirs.
 const FRAME_BYTES: u64 = 12;
+/// What a file system writes at once, or leaves as zeros, at least.
+const PAGE_BYTES: u64 = 4096;
+/// Zeros that are no end of a record by chance.
+const MIN_ZEROS: usize = 32;
 
 /// A [`Journal`] in files of a directory that all nodes reach, on a file system with locks: the disk of one machine.
 ///
@@ -40,6 +45,14 @@ struct Known {
     /// Where the last ends.
     end: u64,
     head: Head,
+}
+
+impl Known {
+    fn add(&mut self, record: &Record) {
+        self.starts.push(self.end);
+        self.end = self.end.saturating_add(frame_length(record));
+        self.head = record.head();
+    }
 }
 
 impl Default for Known {
@@ -138,7 +151,8 @@ impl Locked<'_> {
         self.journal.path(self.shard, "journal")
     }
 
-    /// Reads what other processes appended.
+    /// Reads what other processes appended, and has it on the disk: who wrote it may have died before it was synced, and
+    /// whoever is told of it may have it there first.
     fn known(&self) -> Result<Known> {
         let mut all = self.journal.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = all.entry(self.shard).or_default();
@@ -148,14 +162,17 @@ impl Locked<'_> {
             return Err(damaged("the file of a journal became shorter"));
         }
         file.seek(SeekFrom::Start(known.end))?;
-        while let Some(record) = next_record(&mut file, length.saturating_sub(known.end))? {
-            if !record.follows(&known.head) {
+        let mut read = known.clone();
+        while let Some(record) = next_record(&mut file, length.saturating_sub(read.end))? {
+            if !record.follows(&read.head) {
                 let commit = record.commit();
                 return Err(damaged(format!("record {commit} of a journal follows none")));
             }
-            known.starts.push(known.end);
-            known.end = known.end.saturating_add(frame_length(&record));
-            known.head = record.head();
+            read.add(&record);
+        }
+        if read.end > known.end {
+            file.sync_data()?;
+            *known = read;
         }
         Ok(known.clone())
     }
@@ -190,8 +207,6 @@ impl Locked<'_> {
         if let Some((commit, slots)) = announced(&bytes)
             && commit <= known.head.commit
         {
-            // Who wrote the record may have died before it was synced.
-            File::open(self.records())?.sync_data()?;
             let mut keyring = private(&self.keyring())?;
             for slot in slots {
                 keyring.seek(SeekFrom::Start(slot_offset(slot.number)))?;
@@ -203,17 +218,52 @@ impl Locked<'_> {
         directory::shred(&self.new_slots())
     }
 
+    /// Appends a record to those that are known, and its slots.
     fn append(&self, record: &Record, known: &Known) -> Result<()> {
         self.settle(known)?;
         if !record.slots().is_empty() {
             self.announce(record)?;
         }
-        let path = self.records();
-        let is_new = !path.exists();
-        let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
+        let is_new = !self.records().exists();
+        if let Err(failed) = self.write(record, known.end) {
+            // Or else the next who looks may take for appended what is not on the disk.
+            let _ = open_to_write(&self.records()).and_then(|file| cut(&file, known.end));
+            return Err(failed);
+        }
+        if is_new {
+            directory::sync_directory(&self.journal.directory)?;
+        }
+        let mut appended = known.clone();
+        appended.add(record);
+        if !record.slots().is_empty() {
+            self.settle(&appended)?;
+        }
+        let mut all = self.journal.known.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(self.shard, appended);
+        Ok(())
+    }
+
+    /// Writes again, and so syncs, the last record that is known, if it is this one: an attempt to append it failed, and
+    /// what failed to be synced may be taken for synced by now.
+    fn append_again(&self, record: &Record, known: &Known) -> Result<()> {
+        match known.starts.last() {
+            Some(start) if known.head == record.head() => {
+                self.write(record, *start)?;
+                self.settle(known)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a record where the records that are known end, synced.
+    fn write(&self, record: &Record, start: u64) -> Result<()> {
+        let mut file = open_to_write(&self.records())?;
         // What a process that died left of an append was told to nobody.
-        file.set_len(known.end)?;
-        file.seek(SeekFrom::Start(known.end))?;
+        let end = start.saturating_add(frame_length(record));
+        if file.metadata()?.len() != end {
+            file.set_len(start)?;
+        }
+        file.seek(SeekFrom::Start(start))?;
         let bytes = record.as_bytes();
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let mut frame = Vec::with_capacity(bytes.len().saturating_add(12));
@@ -222,11 +272,7 @@ impl Locked<'_> {
         frame.extend_from_slice(&crc32fast::hash(bytes).to_be_bytes());
         frame.extend_from_slice(bytes);
         file.write_all(&frame)?;
-        file.sync_data()?;
-        if is_new {
-            directory::sync_directory(&self.journal.directory)?;
-        }
-        Ok(())
+        Ok(file.sync_data()?)
     }
 }
 
@@ -265,13 +311,10 @@ impl Journal for FileJournal {
         locked.held(lead)?;
         let known = locked.known()?;
         if known.head != *after || !record.follows(after) {
+            locked.append_again(record, &known)?;
             return Err(fenced(format!("the journal ends with commit {}", known.head.commit)));
         }
         locked.append(record, &known)?;
-        if !record.slots().is_empty() {
-            // It is appended: what fails here is made up for when the slots are read, or with the next.
-            let _ = locked.settle(&locked.known()?);
-        }
         Ok(record.head())
     }
 
@@ -292,19 +335,20 @@ impl Journal for FileJournal {
         Ok(records)
     }
 
-    fn keyring(&self, shard: ShardId, from: u32) -> Result<(Head, Vec<KeyringSlot>)> {
+    fn keyring(&self, shard: ShardId, slots: Range<u32>) -> Result<(Head, Vec<KeyringSlot>)> {
         let locked = self.lock(shard)?;
         let known = locked.known()?;
         locked.settle(&known)?;
         let Some(mut file) = open(&locked.keyring())? else { return Ok((known.head, Vec::new())) };
-        file.seek(SeekFrom::Start(slot_offset(from)))?;
+        file.seek(SeekFrom::Start(slot_offset(slots.start)))?;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        let (slots, rest) = bytes.as_chunks::<KEYRING_SLOT_BYTES>();
+        file.take(slot_offset(slots.end).saturating_sub(slot_offset(slots.start)))
+            .read_to_end(&mut bytes)?;
+        let (whole, rest) = bytes.as_chunks::<KEYRING_SLOT_BYTES>();
         if !rest.is_empty() {
             return Err(damaged("the keyring of a journal was cut off"));
         }
-        let slots = (from..).zip(slots).map(|(number, bytes)| KeyringSlot::new(number, *bytes));
+        let slots = slots.zip(whole).map(|(number, bytes)| KeyringSlot::new(number, *bytes));
         Ok((known.head, slots.collect()))
     }
 
@@ -339,6 +383,15 @@ fn private(path: &Path) -> Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     Ok(options.open(path)?)
+}
+
+fn open_to_write(path: &Path) -> Result<File> {
+    Ok(OpenOptions::new().create(true).truncate(false).write(true).open(path)?)
+}
+
+fn cut(file: &File, length: u64) -> Result<()> {
+    file.set_len(length)?;
+    Ok(file.sync_data()?)
 }
 
 fn open(path: &Path) -> Result<Option<File>> {
@@ -377,10 +430,27 @@ fn next_record(file: &mut File, left: u64) -> Result<Option<Record>> {
     }
     let mut bytes = vec![0; length];
     file.read_exact(&mut bytes)?;
-    match crc32fast::hash(&bytes).to_be_bytes() == sum {
-        true => Record::from_bytes(bytes).map(Some),
-        false => Err(damaged("the bytes of a record of the journal have changed")),
+    if crc32fast::hash(&bytes).to_be_bytes() == sum {
+        return Record::from_bytes(bytes).map(Some);
     }
+    let end = file.stream_position()?;
+    if end == file.metadata()?.len() && has_unwritten_page(&bytes, end) {
+        // The power was cut in its append, which was told to nobody.
+        return Ok(None);
+    }
+    Err(damaged("the bytes of a record of the journal have changed"))
+}
+
+/// Returns `true` if bytes that end at a place of a file have a page that has only zeros, from its beginning on: the file was
+/// made longer, and that page was not written.
+fn has_unwritten_page(bytes: &[u8], end: u64) -> bool {
+    let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let before_page = (end.saturating_sub(length)).next_multiple_of(PAGE_BYTES);
+    let first = before_page.saturating_sub(end.saturating_sub(length));
+    let first = usize::try_from(first).unwrap_or(usize::MAX);
+    let page = usize::try_from(PAGE_BYTES).unwrap_or(usize::MAX);
+    let pages = bytes.get(first..).unwrap_or_default().chunks(page);
+    pages.filter(|page| page.len() >= MIN_ZEROS).any(|page| page.iter().all(|byte| *byte == 0))
 }
 
 fn frame_length(record: &Record) -> u64 {

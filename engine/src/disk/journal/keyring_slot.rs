@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use sha2::{Digest, Sha256};
+
 /// The length of a [`KeyringSlot`] in bytes, as a [`Journal`](super::Journal) keeps it.
 pub const KEYRING_SLOT_BYTES: usize = 128;
 
@@ -14,7 +16,7 @@ pub const KEYRING_SLOT_BYTES: usize = 128;
 ///
 /// let slot = KeyringSlot::new(1, [0; KEYRING_SLOT_BYTES]);
 /// assert!(slot.is_destroyed());
-/// let (_, keyring) = MemoryJournal::default().keyring(ShardId(1), 0)?;
+/// let (_, keyring) = MemoryJournal::default().keyring(ShardId(1), 0..10)?;
 /// assert!(keyring.is_empty());
 /// # Ok::<(), grainstore::Error>(())
 /// ```
@@ -38,6 +40,11 @@ impl KeyringSlot {
     #[must_use]
     pub fn is_destroyed(&self) -> bool {
         self.bytes.iter().all(|byte| *byte == 0)
+    }
+
+    /// The SHA-256 of its bytes.
+    pub(crate) fn hash(&self) -> [u8; 32] {
+        Sha256::digest(self.bytes).into()
     }
 }
 

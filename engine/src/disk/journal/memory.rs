@@ -1,6 +1,7 @@
 //! A journal in memory: for tests, and to see what a journal must do.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -119,10 +120,16 @@ impl Journal for MemoryJournal {
         Ok(within.map(|(_, record)| record.clone()).collect())
     }
 
-    fn keyring(&self, shard: ShardId, from: u32) -> Result<(Head, Vec<KeyringSlot>)> {
+    fn keyring(&self, shard: ShardId, slots: Range<u32>) -> Result<(Head, Vec<KeyringSlot>)> {
         let mut shards = self.lock();
         let of = shards.entry(shard).or_default();
-        Ok((of.head(), of.keyring.range(from..).map(|(_, slot)| slot.clone()).collect()))
+        Ok((
+            of.head(),
+            of.keyring
+                .range(slots.start..slots.end.max(slots.start))
+                .map(|(_, slot)| slot.clone())
+                .collect(),
+        ))
     }
 
     fn status(&self, shard: ShardId) -> Result<ShardStatus> {

@@ -13,6 +13,7 @@ mod record;
 mod tests;
 
 use std::fmt;
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::base::error::{Error, ErrorKind, Result};
@@ -152,12 +153,12 @@ pub trait Journal: fmt::Debug + Send + Sync {
     /// `ERR_INTEGRITY` if one is missing or none; `ERR_IO`.
     fn read(&self, shard: ShardId, after: u64, bytes: usize) -> Result<Vec<Record>>;
 
-    /// Returns the slots of the keyring of a shard from a number on, in their order, with the end that the journal has
-    /// with them; none for a store that is not encrypted.
+    /// Returns the slots of the keyring of a shard with these numbers, in their order, and the end that the journal has
+    /// with them. Those that are not there are left out: all, for a store that is not encrypted.
     ///
     /// # Errors
     /// `ERR_IO`.
-    fn keyring(&self, shard: ShardId, from: u32) -> Result<(Head, Vec<KeyringSlot>)>;
+    fn keyring(&self, shard: ShardId, slots: Range<u32>) -> Result<(Head, Vec<KeyringSlot>)>;
 
     /// Returns where a shard stands, as the place that decides knows it and not a copy of that.
     ///

@@ -20,11 +20,15 @@ const TAGGED_VERSION: u8 = 2;
 const HEADER_BYTES: usize = 57;
 /// Length of a [`RecordTag`].
 const TAG_BYTES: usize = 32;
+/// Length of the number and the hash of a slot.
+const SLOT_HASH_BYTES: usize = 36;
+/// Room for what a record has beside its changes: the hashes of a million slots.
+const MAX_HEAD_BYTES: usize = 36 << 20;
 
 /// The tag of a record of an encrypted store, by which is told that who wrote it has the key: a token of the rest of its
 /// bytes.
 pub(crate) type RecordTag = [u8; TAG_BYTES];
-/// Makes the tag of a record of its header and its change record.
+/// Makes the tag of a record of its header and of what follows the tag.
 pub(crate) type TagOf<'k> = dyn Fn(&[u8], &[u8]) -> RecordTag + 'k;
 
 /// Refuses changes that no record has room for.
@@ -32,11 +36,11 @@ pub(crate) type TagOf<'k> = dyn Fn(&[u8], &[u8]) -> RecordTag + 'k;
 /// # Errors
 /// `ERR_LIMIT`.
 pub(crate) fn check_size(changes: &ChangeRecord) -> Result<()> {
-    if changes.as_bytes().len() <= MAX_RECORD_BYTES - HEADER_BYTES - TAG_BYTES {
+    if changes.as_bytes().len() <= MAX_RECORD_BYTES - MAX_HEAD_BYTES {
         return Ok(());
     }
     let message = "one commit would write more than the journal takes at a time";
-    let hint = "a store with a journal takes 256 MiB at a time: import in parts";
+    let hint = "a store with a journal takes 220 MiB at a time: import in parts";
     Err(Error::new(ErrorKind::Limit, message).with_hint(hint))
 }
 
@@ -78,7 +82,9 @@ impl fmt::Debug for Head {
 /// | 17..25 | epoch of the lead that it was appended under |
 /// | 25..57 | SHA-256 of the record before; zeros for the first |
 /// | 57..89 | of an encrypted store: a tag under its key of the bytes before and those after it |
-/// | 57.. or 89.. | the change record of the commit |
+/// | 89..93 | of an encrypted store: number of keyring slots that the commit is the first to use |
+/// | 36 each | the number of the slot, and the SHA-256 of its bytes |
+/// | the rest | the change record of the commit |
 #[derive(Clone, PartialEq, Eq)]
 pub struct Record {
     bytes: Vec<u8>,
@@ -88,6 +94,8 @@ pub struct Record {
     before: [u8; 32],
     /// True if it has a tag.
     tagged: bool,
+    /// Where the change record begins.
+    changes_at: usize,
     slots: Vec<KeyringSlot>,
 }
 
@@ -98,33 +106,41 @@ impl fmt::Debug for Record {
 }
 
 impl Record {
-    /// The record of the commit after a head, with the tag that is made of the rest of it, if any is.
+    /// The record of the commit after a head, to be appended with these slots of the keyring, and with the tag that is
+    /// made of the rest of it, of an encrypted store.
     ///
     /// # Errors
     /// As [`check_size`].
     pub(crate) fn after(
         head: &Head,
         (shard, epoch): (ShardId, u64),
-        changes: &ChangeRecord,
+        (changes, slots): (&ChangeRecord, Vec<KeyringSlot>),
         tag: Option<&TagOf<'_>>,
     ) -> Result<Self> {
         check_size(changes)?;
         let commit = head.commit.saturating_add(1);
-        let length = changes.as_bytes().len();
-        let mut bytes = Vec::with_capacity(length.saturating_add(HEADER_BYTES + TAG_BYTES));
+        let mut bytes = Vec::with_capacity(changes.as_bytes().len().saturating_add(HEADER_BYTES));
         bytes.push(if tag.is_some() { TAGGED_VERSION } else { VERSION });
         bytes.extend_from_slice(&shard.0.to_be_bytes());
         bytes.extend_from_slice(&commit.to_be_bytes());
         bytes.extend_from_slice(&epoch.to_be_bytes());
         bytes.extend_from_slice(&head.chain);
-        let tagged = tag.is_some();
         if let Some(tag) = tag {
-            let tag = tag(&bytes, changes.as_bytes());
+            let new = slots.iter().filter(|slot| !slot.is_destroyed()).collect::<Vec<_>>();
+            let count = u32::try_from(new.len()).unwrap_or(u32::MAX);
+            let mut rest = count.to_be_bytes().to_vec();
+            for slot in new {
+                rest.extend_from_slice(&slot.number.to_be_bytes());
+                rest.extend_from_slice(&slot.hash());
+            }
+            rest.extend_from_slice(changes.as_bytes());
+            let tag = tag(&bytes, &rest);
             bytes.extend_from_slice(&tag);
+            bytes.extend_from_slice(&rest);
+        } else {
+            bytes.extend_from_slice(changes.as_bytes());
         }
-        bytes.extend_from_slice(changes.as_bytes());
-        let (before, slots) = (head.chain, Vec::new());
-        Ok(Self { bytes, shard, commit, epoch, before, tagged, slots })
+        Ok(Self::from_bytes(bytes)?.with_slots(slots))
     }
 
     /// The same, to be appended with these slots of the keyring.
@@ -152,10 +168,16 @@ impl Record {
         let mut numbers = numbers.chunks_exact(8).filter_map(|number| number.try_into().ok());
         let mut next = || numbers.next().map(u64::from_be_bytes).ok_or_else(cut);
         let (shard, commit, epoch, before) = (ShardId(next()?), next()?, next()?, *before);
-        if tagged && bytes.len() < HEADER_BYTES + TAG_BYTES {
-            return Err(cut());
+        let mut changes_at = HEADER_BYTES;
+        if tagged {
+            let (_, rest) = bytes.split_at_checked(HEADER_BYTES + TAG_BYTES).ok_or_else(cut)?;
+            let (count, rest) = rest.split_first_chunk::<4>().ok_or_else(cut)?;
+            let hashes = usize::try_from(u32::from_be_bytes(*count)).ok();
+            let hashes = hashes.and_then(|count| count.checked_mul(SLOT_HASH_BYTES));
+            let hashes = hashes.filter(|hashes| *hashes <= rest.len()).ok_or_else(cut)?;
+            changes_at = (HEADER_BYTES + TAG_BYTES + 4).saturating_add(hashes);
         }
-        Ok(Self { bytes, shard, commit, epoch, before, tagged, slots: Vec::new() })
+        Ok(Self { bytes, shard, commit, epoch, before, tagged, changes_at, slots: Vec::new() })
     }
 
     /// The bytes.
@@ -206,7 +228,7 @@ impl Record {
     /// # Errors
     /// As [`ChangeRecord::from_bytes`].
     pub(crate) fn changes(&self) -> Result<ChangeRecord> {
-        ChangeRecord::from_bytes(self.parts().2)
+        ChangeRecord::from_bytes(self.bytes.get(self.changes_at..).unwrap_or_default())
     }
 
     /// Returns `true` if it is one of an encrypted store.
@@ -214,17 +236,21 @@ impl Record {
         self.tagged
     }
 
-    /// Returns `true` if it has the tag that is made of the rest of it.
-    pub(crate) fn has_tag(&self, tag: impl Fn(&[u8], &[u8]) -> RecordTag) -> bool {
-        let (header, there, changes) = self.parts();
-        there == tag(header, changes)
+    /// Returns `true` if it has a tag, and it is the one of the rest of it, by who has the key: of the bytes before the
+    /// tag, and of those after it.
+    pub(crate) fn has_tag(&self, is_tag: impl Fn(&[u8], &[u8], &RecordTag) -> bool) -> bool {
+        let (header, rest) = self.bytes.split_at_checked(HEADER_BYTES).unwrap_or_default();
+        let tagged = rest.split_first_chunk::<TAG_BYTES>();
+        self.tagged && tagged.is_some_and(|(tag, rest)| is_tag(header, rest, tag))
     }
 
-    /// The header, the tag and the change record.
-    fn parts(&self) -> (&[u8], &[u8], &[u8]) {
-        let (header, rest) = self.bytes.split_at_checked(HEADER_BYTES).unwrap_or_default();
-        let tag = if self.tagged { TAG_BYTES } else { 0 };
-        let (tag, changes) = rest.split_at_checked(tag).unwrap_or_default();
-        (header, tag, changes)
+    /// The numbers and the hashes of the keyring slots that the commit is the first to use, of an encrypted store.
+    pub(crate) fn slot_hashes(&self) -> impl Iterator<Item = (u32, [u8; 32])> {
+        let hashes = self.bytes.get(HEADER_BYTES + TAG_BYTES + 4..self.changes_at);
+        let (hashes, _) = hashes.unwrap_or_default().as_chunks::<SLOT_HASH_BYTES>();
+        hashes.iter().filter_map(|slot| {
+            let (number, hash) = slot.split_first_chunk::<4>()?;
+            Some((u32::from_be_bytes(*number), hash.try_into().ok()?))
+        })
     }
 }

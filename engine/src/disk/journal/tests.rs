@@ -15,7 +15,7 @@ const LONG: Duration = Duration::from_secs(600);
 fn record(lead: &Lead, after: &Head, value: &[u8]) -> Record {
     let mut changes = ChangeRecord::default();
     changes.push(TruthTable::Meta, TableKey::Name("row"), Some(value)).unwrap();
-    Record::after(after, (lead.shard, lead.epoch), &changes, None).unwrap()
+    Record::after(after, (lead.shard, lead.epoch), (&changes, Vec::new()), None).unwrap()
 }
 
 fn code<T: fmt::Debug>(outcome: Result<T>) -> &'static str {
@@ -54,14 +54,14 @@ fn a_record_is_taken_once_in_its_place_and_read_as_it_was() {
     });
 }
 
-fn slots(numbers: std::ops::Range<u32>, byte: u8) -> Vec<KeyringSlot> {
+fn slots(numbers: Range<u32>, byte: u8) -> Vec<KeyringSlot> {
     numbers.map(|number| KeyringSlot::new(number, [byte; KEYRING_SLOT_BYTES])).collect()
 }
 
 #[test]
 fn slots_of_a_keyring_are_written_with_their_record_or_not_at_all() {
     each(|journal| {
-        assert_eq!(journal.keyring(SHARD, 0).unwrap(), (Head::EMPTY, Vec::new()));
+        assert_eq!(journal.keyring(SHARD, 0..u32::MAX).unwrap(), (Head::EMPTY, Vec::new()));
         let lead = journal.lead(SHARD, "a", LONG).unwrap();
         let one = record(&lead, &lead.head, b"1").with_slots(slots(0..3, 1));
         let first = journal.append(&lead, &lead.head, &one).unwrap();
@@ -73,9 +73,9 @@ fn slots_of_a_keyring_are_written_with_their_record_or_not_at_all() {
             record(&lead, &second, b"3").with_slots([slots(3..4, 3), slots(1..2, 0)].concat());
         let third = journal.append(&lead, &second, &three).unwrap();
         let all = [slots(0..1, 1), slots(1..2, 0), slots(2..3, 1), slots(3..4, 3)].concat();
-        assert_eq!(journal.keyring(SHARD, 0).unwrap(), (third, all.clone()));
-        assert_eq!(journal.keyring(SHARD, 3).unwrap(), (third, all[3..].to_vec()));
-        assert_eq!(journal.keyring(SHARD, 4).unwrap(), (third, Vec::new()));
+        assert_eq!(journal.keyring(SHARD, 0..u32::MAX).unwrap(), (third, all.clone()));
+        assert_eq!(journal.keyring(SHARD, 3..u32::MAX).unwrap(), (third, all[3..].to_vec()));
+        assert_eq!(journal.keyring(SHARD, 4..u32::MAX).unwrap(), (third, Vec::new()));
         let read = journal.read(SHARD, 0, usize::MAX).unwrap();
         assert!(read.iter().all(|record| record.slots().is_empty()));
         assert_eq!(read[2].as_bytes(), three.as_bytes());
@@ -103,26 +103,78 @@ fn slots_of_an_append_that_was_cut_off_are_those_of_its_record() {
     announced.extend_from_slice(&crc32fast::hash(&announced).to_be_bytes());
     for cut in [0, 5, announced.len() - 1, announced.len()] {
         std::fs::write(file("slots"), &announced[..cut]).unwrap();
-        assert_eq!(open().keyring(SHARD, 0).unwrap(), (first, slots(0..2, 1)), "{cut}");
+        assert_eq!(open().keyring(SHARD, 0..u32::MAX).unwrap(), (first, slots(0..2, 1)), "{cut}");
         assert!(!file("slots").exists());
     }
     let second = open().append(&lead, &first, &two).unwrap();
     let after = [slots(0..1, 0), slots(1..2, 1), slots(2..3, 2)].concat();
     std::fs::write(&keyring, &before).unwrap();
     std::fs::write(file("slots"), &announced).unwrap();
-    assert_eq!(open().keyring(SHARD, 0).unwrap(), (second, after.clone()));
+    assert_eq!(open().keyring(SHARD, 0..u32::MAX).unwrap(), (second, after.clone()));
     // The next append settles it as well, and another in its place drops it.
     std::fs::write(&keyring, &before).unwrap();
     std::fs::write(file("slots"), &announced).unwrap();
     open().append(&lead, &second, &record(&lead, &second, b"3")).unwrap();
-    assert_eq!(open().keyring(SHARD, 0).unwrap().1, after);
+    assert_eq!(open().keyring(SHARD, 0..u32::MAX).unwrap().1, after);
     std::fs::write(file("journal"), records).unwrap();
     std::fs::write(&keyring, &before).unwrap();
     std::fs::write(file("slots"), &announced).unwrap();
     open().append(&lead, &first, &record(&lead, &first, b"other")).unwrap();
-    assert_eq!(open().keyring(SHARD, 0).unwrap().1, slots(0..2, 1));
+    assert_eq!(open().keyring(SHARD, 0..u32::MAX).unwrap().1, slots(0..2, 1));
     std::fs::write(&keyring, &before[..200]).unwrap();
-    assert_eq!(code(open().keyring(SHARD, 0)), "ERR_INTEGRITY");
+    assert_eq!(code(open().keyring(SHARD, 0..u32::MAX)), "ERR_INTEGRITY");
+}
+
+#[test]
+fn a_second_attempt_in_files_finishes_the_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || FileJournal::new(directory.path());
+    let file = |suffix: &str| directory.path().join(format!("shard-{SHARD}.{suffix}"));
+    let lead = open().lead(SHARD, "a", LONG).unwrap();
+    // The slots of the first cannot be written to their places.
+    std::fs::create_dir(file("keyring")).unwrap();
+    let one = record(&lead, &lead.head, b"1").with_slots(slots(0..2, 1));
+    assert_eq!(code(open().append(&lead, &lead.head, &one)), "ERR_IO");
+    assert_eq!(code(open().append(&lead, &lead.head, &one)), "ERR_IO", "it is not told");
+    std::fs::remove_dir(file("keyring")).unwrap();
+    let appended = append_surely(&open(), &lead, (&lead.head, &one), Duration::ZERO).unwrap();
+    assert_eq!(appended, one.head());
+    assert!(file("keyring").exists() && !file("slots").exists());
+    assert_eq!(open().keyring(SHARD, 0..9).unwrap(), (one.head(), slots(0..2, 1)));
+    assert_eq!(open().keyring(SHARD, 1..2).unwrap(), (one.head(), slots(1..2, 1)));
+    let two = record(&lead, &one.head(), b"2");
+    open().append(&lead, &one.head(), &two).unwrap();
+    assert_eq!(open().read(SHARD, 0, usize::MAX).unwrap().len(), 2);
+}
+
+#[test]
+fn an_append_of_which_a_page_was_not_written_is_cut_off() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || FileJournal::new(directory.path());
+    let file = directory.path().join(format!("shard-{SHARD}.journal"));
+    let lead = open().lead(SHARD, "a", LONG).unwrap();
+    let one = record(&lead, &lead.head, &[7; 5000]);
+    let head = open().append(&lead, &lead.head, &one).unwrap();
+    let first = std::fs::read(&file).unwrap().len();
+    open().append(&lead, &head, &record(&lead, &head, &[8; 10_000])).unwrap();
+    let whole = std::fs::read(&file).unwrap();
+    for page in (first.next_multiple_of(4096)..whole.len()).step_by(4096) {
+        let mut torn = whole.clone();
+        let end = (page + 4096).min(torn.len());
+        torn[page..end].fill(0);
+        std::fs::write(&file, &torn).unwrap();
+        assert_eq!(open().status(SHARD).unwrap().head, head, "{page}");
+        // One that is not the last was synced, and so is damaged.
+        torn.extend_from_slice(&whole[..100]);
+        std::fs::write(&file, &torn).unwrap();
+        assert_eq!(code(open().status(SHARD)), "ERR_INTEGRITY", "{page}");
+        torn.truncate(whole.len());
+        torn[page] = 1;
+        std::fs::write(&file, &torn).unwrap();
+        assert_eq!(code(open().status(SHARD)), "ERR_INTEGRITY", "{page}: no page of zeros");
+    }
+    std::fs::write(&file, &whole[..first]).unwrap();
+    open().append(&lead, &head, &record(&lead, &head, b"again")).unwrap();
 }
 
 #[test]
@@ -194,22 +246,27 @@ fn records_have_these_bytes_and_others_are_refused() {
     let mut later = one.as_bytes().to_vec();
     later[0] = 3;
     assert_eq!(code(Record::from_bytes(later)), "ERR_STORE_VERSION");
-    // With a tag, of an encrypted store.
-    let tag =
-        |header: &[u8], changes: &[u8]| [u8::try_from(header.len() + changes.len()).unwrap(); 32];
-    let tagged = Record::after(&lead.head, (lead.shard, 2), &one.changes().unwrap(), Some(&tag));
+    // With a tag, of an encrypted store, and the hashes of new slots.
+    let tag = |header: &[u8], rest: &[u8]| [u8::try_from(header.len() + rest.len()).unwrap(); 32];
+    let changes_of = || one.changes().unwrap();
+    let written = [slots(5..6, 1), slots(2..3, 0), slots(6..7, 9)].concat();
+    let tagged = Record::after(&lead.head, (lead.shard, 2), (&changes_of(), written), Some(&tag));
     let tagged = Record::from_bytes(tagged.unwrap().as_bytes().to_vec()).unwrap();
     let hex = data_encoding::HEXLOWER.encode(tagged.as_bytes());
-    let (rest, length) = (header.replacen("01", "02", 1), "45");
-    assert_eq!(hex, format!("{rest}{}{}{changes}", "cd".repeat(32), length.repeat(32)));
-    assert!(tagged.is_tagged() && tagged.has_tag(tag) && !tagged.has_tag(|_, _| [0; 32]));
-    assert!(
-        !one.is_tagged()
-            && !one.has_tag(tag)
-            && tagged.changes().unwrap() == one.changes().unwrap()
-    );
-    let cut = tagged.as_bytes()[..88].to_vec();
-    assert_eq!(code(Record::from_bytes(cut)), "ERR_INTEGRITY");
+    let hash = |byte| data_encoding::HEXLOWER.encode(&slots(0..1, byte)[0].hash());
+    let hashes = format!("0000000200000005{}00000006{}", hash(1), hash(9));
+    let (header, length) = (header.replacen("01", "02", 1), "91");
+    assert_eq!(hex, format!("{header}{}{}{hashes}{changes}", "cd".repeat(32), length.repeat(32)));
+    let is_tag = |header: &[u8], rest: &[u8], there: &[u8; 32]| tag(header, rest) == *there;
+    assert!(tagged.is_tagged() && tagged.has_tag(is_tag) && !tagged.has_tag(|_, _, _| false));
+    assert!(!one.is_tagged() && !one.has_tag(|_, _, _| true));
+    assert_eq!(tagged.changes().unwrap(), changes_of());
+    let numbers: Vec<u32> = tagged.slot_hashes().map(|(number, _)| number).collect();
+    assert_eq!((numbers, one.slot_hashes().count()), (vec![5, 6], 0));
+    for length in [88, 92, 93, 164] {
+        let cut = tagged.as_bytes()[..length].to_vec();
+        assert_eq!(code(Record::from_bytes(cut)), "ERR_INTEGRITY", "{length}");
+    }
     for length in 0..57 {
         let cut = one.as_bytes()[..length].to_vec();
         assert_eq!(code(Record::from_bytes(cut)), "ERR_INTEGRITY", "{length}");

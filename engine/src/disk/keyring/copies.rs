@@ -29,7 +29,7 @@ impl Keyring {
     }
 
     /// Opens that of a copy with the first `kept` slots of its file, or with the store's slot of its journal if that is 0.
-    /// What the file has behind them is overwritten and cut off.
+    /// What the file has behind them stays until slots of the journal are written there, or it is [cut](Self::cut_rest).
     ///
     /// # Errors
     /// As [`Keyring::open`]; `ERR_KEY` where a copy would be made over the keyring of another store.
@@ -42,10 +42,7 @@ impl Keyring {
         let there = medium.read()?.unwrap_or_default();
         let (whole, _) = there.as_chunks::<SLOT_BYTES>();
         let opened = match (whole.get(..usize::try_from(kept).unwrap_or(usize::MAX)), store) {
-            (Some(whole @ [_, ..]), _) => {
-                medium.truncate(slot_offset(kept))?;
-                Self::open_slots(Box::new(medium), whole, provider)?
-            }
+            (Some(whole @ [_, ..]), _) => Self::open_slots(Box::new(medium), whole, provider)?,
             (_, Some(store)) if store.number == STORE_SLOT => {
                 check_is_of(&there, store)?;
                 // The key is tried before anything is written.
@@ -62,10 +59,18 @@ impl Keyring {
     }
 
     /// Makes an opened keyring that of a new store with a journal, which has none of it yet.
-    pub(crate) fn copied(self) -> Self {
-        let count = self.slot_count();
-        self.slots().copied = Some(count);
-        self
+    ///
+    /// # Errors
+    /// `ERR_KEY` for one that has keys of users, and so is what is left of a store.
+    pub(crate) fn copied(self) -> Result<Self> {
+        if self.slot_count() > STORE_SLOT + 1 {
+            let message =
+                "a keyring with keys of users lies in this directory, and its journal is empty";
+            return Err(key_error(message)
+                .with_hint("put back the store it belongs to, or move the keyring away"));
+        }
+        self.slots().copied = Some(self.slot_count());
+        Ok(self)
     }
 
     /// Returns the slots that were given and that the truth does not record as used yet.
@@ -109,6 +114,15 @@ impl Keyring {
         }
         file.copied = Some(first.max(last.saturating_add(1)));
         Ok(())
+    }
+
+    /// Overwrites what the file of a copy has behind its slots, and cuts it off: slots of commits that the journal has not.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn cut_rest(&self) -> Result<()> {
+        let mut file = self.slots();
+        file.copied.map_or(Ok(()), |count| file.medium.truncate(slot_offset(count)))
     }
 
     /// Adds slots that the journal has after those of this copy, durably.
@@ -180,19 +194,27 @@ impl KeyringStorage for Made {
     fn replace(&mut self, bytes: &[u8]) -> Result<()> {
         self.0.replace(bytes)
     }
+
+    fn truncate(&mut self, length: u64) -> Result<()> {
+        self.0.truncate(length)
+    }
 }
 
-/// Returns the number of slots in the keyring of a directory up to the first that is damaged; 0 if there is none.
+/// Returns the number of slots in the keyring of a directory up to the first that is damaged; 0 if there is none. Zeros are
+/// a destroyed slot if it has a mark: a file that was made longer before the power was cut has them too.
 ///
 /// # Errors
 /// `ERR_IO`.
-pub(crate) fn count_sound_slots(directory: &Path) -> Result<u32> {
+pub(crate) fn count_sound_slots(directory: &Path, is_marked: impl Fn(u32) -> bool) -> Result<u32> {
     let bytes = KeyringFile::within(directory)?.read()?.unwrap_or_default();
     let (slots, _) = bytes.as_chunks::<SLOT_BYTES>();
-    let sound = (STORE_SLOT..).zip(slots).take_while(|(number, slot)| {
-        let decoded = Slot::decode(*number, slot);
-        decoded.is_ok_and(|slot| matches!(slot, Slot::Store(_)) == (*number == STORE_SLOT))
-    });
+    let sound =
+        (STORE_SLOT..).zip(slots).take_while(|(number, slot)| match Slot::decode(*number, slot) {
+            Ok(Slot::Store(_)) => *number == STORE_SLOT,
+            Ok(Slot::User(_)) => *number != STORE_SLOT,
+            Ok(Slot::Erased) => is_marked(*number),
+            Err(_) => false,
+        });
     Ok(u32::try_from(sound.count()).unwrap_or(u32::MAX))
 }
 

@@ -234,7 +234,7 @@ impl Keyring {
                 Some(_) => "restore the keyring of the journal; that of this copy is made from it",
                 None => "put back the keyring the store had last; no older copy will do",
             };
-            return Err(Error::integrity(message).with_hint(hint));
+            return Err(Error::truth_damaged(message).with_hint(hint));
         }
         self.recorded.fetch_max(slot, Ordering::AcqRel);
         Ok(())
@@ -602,9 +602,14 @@ impl Keyring {
         self.state_pads.token(ROW, &[&[table], key, value])
     }
 
-    /// Returns the tag of a journal record: of its header and its changes.
-    pub(crate) fn record_tag(&self, header: &[u8], changes: &[u8]) -> RecordTag {
-        self.state_pads.token(RECORD, &[header, changes])
+    /// Returns the tag of a journal record: of its header and of what follows the tag.
+    pub(crate) fn record_tag(&self, header: &[u8], rest: &[u8]) -> RecordTag {
+        self.state_pads.token(RECORD, &[header, rest])
+    }
+
+    /// Returns `true` if this is the tag of a journal record.
+    pub(crate) fn is_record_tag(&self, header: &[u8], rest: &[u8], tag: &RecordTag) -> bool {
+        self.state_pads.is_token(RECORD, &[header, rest], tag)
     }
 
     /// Returns the answer to a challenge, which only who has opened the keyring can tell.

@@ -107,6 +107,15 @@ impl TokenKey {
     /// Returns the token of these parts. Each part but the last is preceded by its length, so that the
     /// boundaries are unambiguous.
     pub(crate) fn token(&self, kind: u8, parts: &[&[u8]]) -> [u8; 32] {
+        self.mac(kind, parts).finalize().into_bytes().into()
+    }
+
+    /// Returns `true` if this is the token of these parts, in a time that says nothing of it.
+    pub(crate) fn is_token(&self, kind: u8, parts: &[&[u8]], token: &[u8; 32]) -> bool {
+        self.mac(kind, parts).verify_slice(token).is_ok()
+    }
+
+    fn mac(&self, kind: u8, parts: &[&[u8]]) -> Hmac<Sha256> {
         let mut mac = self.0.clone();
         mac.update(&[kind]);
         for (at, part) in parts.iter().enumerate() {
@@ -115,7 +124,7 @@ impl TokenKey {
             }
             mac.update(part);
         }
-        mac.finalize().into_bytes().into()
+        mac
     }
 }
 

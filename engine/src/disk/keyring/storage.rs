@@ -18,6 +18,8 @@ pub(crate) trait KeyringStorage: Debug + Send {
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()>;
     /// Replaces all bytes atomically. The former bytes are overwritten.
     fn replace(&mut self, bytes: &[u8]) -> Result<()>;
+    /// Overwrites what is behind a length, and cuts it off. Does nothing to a keyring that is shorter.
+    fn truncate(&mut self, length: u64) -> Result<()>;
 }
 
 /// A file, and the pinned directory it must be in when it is written.
@@ -32,25 +34,6 @@ impl KeyringFile {
     pub(crate) fn within(directory: &Path) -> Result<Self> {
         let anchor = PinnedDirectory::open(directory)?;
         Ok(Self(directory::keyring_path(anchor.path()), anchor))
-    }
-
-    /// Overwrites what is behind a length, and cuts it off. Does nothing to a file that is shorter.
-    ///
-    /// # Errors
-    /// `ERR_IO`.
-    pub(crate) fn truncate(&mut self, length: u64) -> Result<()> {
-        self.1.check()?;
-        let mut file = OpenOptions::new().write(true).open(&self.0)?;
-        let rest = file.metadata()?.len().saturating_sub(length);
-        if rest == 0 {
-            return Ok(());
-        }
-        file.seek(SeekFrom::Start(length))?;
-        file.write_all(&vec![0; usize::try_from(rest).unwrap_or(usize::MAX)])?;
-        file.sync_all()?;
-        file.set_len(length)?;
-        file.sync_all()?;
-        Ok(())
     }
 
     fn new_name(&self) -> PathBuf {
@@ -77,6 +60,10 @@ impl KeyringStorage for ReadOnlyKeyringFile {
     }
 
     fn replace(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn truncate(&mut self, _: u64) -> Result<()> {
         Ok(())
     }
 }
@@ -122,5 +109,20 @@ impl KeyringStorage for KeyringFile {
         fs::rename(&new, &self.0)?;
         directory::sync_directory(self.0.parent().unwrap_or(&self.0))?;
         directory::clear_replaced(&self.0)
+    }
+
+    fn truncate(&mut self, length: u64) -> Result<()> {
+        self.1.check()?;
+        let mut file = OpenOptions::new().write(true).open(&self.0)?;
+        let rest = file.metadata()?.len().saturating_sub(length);
+        if rest == 0 {
+            return Ok(());
+        }
+        file.seek(SeekFrom::Start(length))?;
+        file.write_all(&vec![0; usize::try_from(rest).unwrap_or(usize::MAX)])?;
+        file.sync_all()?;
+        file.set_len(length)?;
+        file.sync_all()?;
+        Ok(())
     }
 }

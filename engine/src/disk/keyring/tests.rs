@@ -356,6 +356,12 @@ impl KeyringStorage for Failing {
         part.map_or(Ok(()), |_| Err(no_room()))
     }
 
+    fn truncate(&mut self, length: u64) -> Result<()> {
+        let mut bytes = self.0.lock().unwrap();
+        bytes.there.as_mut().unwrap().truncate(usize::try_from(length).unwrap());
+        Ok(())
+    }
+
     /// It is exchanged as a whole: a failure comes before that or behind it.
     fn replace(&mut self, new: &[u8]) -> Result<()> {
         let mut bytes = self.0.lock().unwrap();

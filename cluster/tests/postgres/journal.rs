@@ -312,8 +312,17 @@ fn what_was_not_appended_is_not_read_into_memory() {
     assert_eq!(code(journal.read(SHARD, 0, 1 << 20)), "ERR_INTEGRITY");
     assert_eq!(journal.read(SHARD, 0, 1).unwrap(), all[..1], "what is before it is read");
     server.sql("DELETE FROM grainstore.journal WHERE part > 0");
-    server.sql(&format!("{insert} FROM generate_series(256, 264) part"));
-    assert_eq!(journal.read(SHARD, 0, 1 << 20).unwrap(), all);
+    for parts in ["256, 264", "-4200, -4190", "-8, -1"] {
+        server.sql(&format!("{insert} FROM generate_series({parts}) part"));
+        assert_eq!(journal.read(SHARD, 0, 1 << 20).unwrap(), all, "{parts}");
+    }
+    // Nor is more of a value than any has.
+    server.sql("UPDATE grainstore.shard SET chain = decode(repeat('00', 40000000), 'hex')");
+    assert_eq!(code(journal.status(SHARD)), "ERR_INTEGRITY");
+    server
+        .sql("INSERT INTO grainstore.keyring VALUES (7, 0, decode(repeat('00', 40000000), 'hex'))");
+    server.sql("UPDATE grainstore.shard SET chain = decode(repeat('00', 32), 'hex')");
+    assert_eq!(code(journal.keyring(SHARD, 0..1)), "ERR_INTEGRITY");
 }
 
 #[test]

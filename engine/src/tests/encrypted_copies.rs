@@ -472,8 +472,8 @@ fn a_copy_is_not_made_over_the_keyring_of_another_store() {
     Store::open(nodes.path("two"), &keyed).unwrap().close().unwrap();
 }
 
-fn closed(store: Store) -> Result<()> {
-    store.close()
+fn closed(opened: Result<Store>) -> Result<()> {
+    opened?.close()
 }
 
 /// A copy that was opened to be read keeps what it had.
@@ -512,10 +512,10 @@ fn slots_that_somebody_without_the_key_wrote_are_not_taken() {
         let expected = if change < 5 { "ERR_INTEGRITY" } else { "none" };
         assert_eq!(code(follower.follow()), expected, "{change}");
         let _ = follower.close();
-        assert_eq!(code(nodes.try_follow("new").and_then(closed)), expected, "{change}");
+        assert_eq!(code(closed(nodes.try_follow("new"))), expected, "{change}");
         for node in ["two", "late"] {
             for _ in 0..2 {
-                let opened = nodes.try_follow(node).and_then(closed);
+                let opened = closed(nodes.try_follow(node));
                 assert_eq!(code(opened), expected, "{change}");
                 assert!(change >= 5 || keyring(node) == before, "{change}: {node}");
                 assert_reads(&nodes, node, ("ann", &ann));
@@ -568,7 +568,7 @@ fn a_slot_of_another_end_of_the_same_journal_is_not_taken() {
     leader.close().unwrap();
     altered.slots.lock().unwrap().extend(slots);
     for node in ["new", "two"] {
-        assert_eq!(code(nodes.try_follow(node).and_then(closed)), "ERR_INTEGRITY", "{node}");
+        assert_eq!(code(closed(nodes.try_follow(node))), "ERR_INTEGRITY", "{node}");
     }
     assert_reads(&nodes, "two", ("ann", &ann));
     altered.slots.lock().unwrap().clear();
@@ -588,7 +588,7 @@ fn good_slots_of_a_copy_stay_until_the_journal_has_others() {
     damaged[150] ^= 1;
     std::fs::write(&file, &damaged).unwrap();
     altered.lacks.lock().unwrap().push(2);
-    assert_eq!(code(nodes.try_follow("two").and_then(closed)), "ERR_INTEGRITY");
+    assert_eq!(code(closed(nodes.try_follow("two"))), "ERR_INTEGRITY");
     assert!(std::fs::read(&file).unwrap() == damaged);
     assert_reads(&nodes, "two", ("bob", &told[1]));
     altered.lacks.lock().unwrap().clear();

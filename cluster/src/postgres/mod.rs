@@ -17,8 +17,8 @@ use grainstore::journal::{
     ShardStatus, damaged, fenced, invalid, led_by, refused, unreachable,
 };
 use grainstore::{Error, Result};
+use tokio_postgres::IsolationLevel;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{IsolationLevel, Row};
 
 pub use connection::PostgresOptions;
 use connection::{Connection, Connector};
@@ -280,7 +280,8 @@ impl Journal for PostgresJournal {
         let rows = self.with(|connection| {
             let sizes = self.statements.sizes();
             let rows = connection.rows(sizes, &[int(&id), int(&from)], 0)?;
-            let Some((to, size)) = last_within(&rows, bytes)? else { return Ok(Vec::new()) };
+            let sizes: Vec<(i64, i64)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+            let Some((to, size)) = last_within(&sizes, bytes)? else { return Ok(Vec::new()) };
             let read = self.statements.read();
             let most = i64::try_from(size).unwrap_or(i64::MAX);
             connection.rows(read, &[int(&id), int(&from), int(&to), int(&most)], size)
@@ -342,24 +343,26 @@ impl Journal for PostgresJournal {
     }
 }
 
-/// Returns the last commit of what is read at once, and the bytes up to its end: what fits, and one commit at least.
-fn last_within(rows: &[Row], bytes: usize) -> Result<Option<(i64, usize)>> {
-    let (mut whole, mut last, mut of_last) = (0_usize, None, 0_usize);
-    for row in rows {
-        let (commit, size): (i64, i64) = (row.get(0), row.get(1));
-        let size = usize::try_from(size).unwrap_or(usize::MAX);
-        if last != Some(commit) {
-            if last.is_some() && whole.saturating_add(size) > bytes {
-                break;
-            }
-            (last, of_last) = (Some(commit), 0);
-        }
-        (whole, of_last) = (whole.saturating_add(size), of_last.saturating_add(size));
-        if of_last > MAX_RECORD_BYTES {
+/// Returns the last commit of what is read at once, and the bytes up to its end: what fits, and one commit at least. The
+/// sizes of the parts are given, of as many as are asked for at once: the last may lack parts then.
+fn last_within(sizes: &[(i64, i64)], bytes: usize) -> Result<Option<(i64, usize)>> {
+    let (mut read, mut whole) = (None, 0_usize);
+    for parts in sizes.chunk_by(|one, next| one.0 == next.0) {
+        let commit = parts.first().map_or(0, |part| part.0);
+        let lengths = parts.iter().map(|part| usize::try_from(part.1).unwrap_or(usize::MAX));
+        let length = lengths.fold(0, usize::saturating_add);
+        if length > MAX_RECORD_BYTES {
             return Err(damaged(format!("record {commit} is longer than any that is written")));
         }
+        let may_lack = sizes.len() >= schema::MAX_PARTS_AT_ONCE && sizes.last() == parts.last();
+        let fits = whole.saturating_add(length) <= bytes && !may_lack;
+        if read.is_some() && !fits {
+            break;
+        }
+        whole = whole.saturating_add(length);
+        read = Some((commit, whole));
     }
-    Ok(last.map(|last| (last, whole)))
+    Ok(read)
 }
 
 /// A value of a statement, with its type.
@@ -425,5 +428,31 @@ fn failed(error: &tokio_postgres::Error, place: &str) -> Error {
         "53300" => refused(message, "raise max_connections; a node needs three"),
         "53100" => refused(message, "free some of the disk of the database"),
         _ => unreachable(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_at_once_ends_with_a_whole_record() {
+        let sizes = [(3, 10), (4, 10), (4, 5), (5, 10), (6, 100)];
+        let within = |bytes| last_within(&sizes, bytes).unwrap();
+        assert_eq!(last_within(&[], 9).unwrap(), None);
+        for (bytes, expected) in
+            [(0, (3, 10)), (24, (3, 10)), (25, (4, 25)), (99, (5, 35)), (200, (6, 135))]
+        {
+            assert_eq!(within(bytes), Some(expected), "{bytes}");
+        }
+        // Of the last there may be more parts than were asked for.
+        let mut many: Vec<(i64, i64)> = (1..).zip([1; 4090]).collect();
+        many.extend([(4091, 1); 5]);
+        assert_eq!(last_within(&many, 1 << 20).unwrap(), Some((4091, 4095)));
+        many.push((4091, 1));
+        assert_eq!(last_within(&many, 1 << 20).unwrap(), Some((4090, 4090)));
+        let long = i64::try_from(MAX_RECORD_BYTES).unwrap();
+        assert_eq!(last_within(&[(1, long)], 1).unwrap(), Some((1, MAX_RECORD_BYTES)));
+        assert_eq!(last_within(&[(1, long), (1, 1)], 1).unwrap_err().code(), "ERR_INTEGRITY");
     }
 }

@@ -9,6 +9,9 @@ pub(super) const VERSION: i32 = 1;
 /// Slots of a keyring that one statement reads or writes: a mebibyte of them.
 pub(super) const MAX_SLOTS_AT_ONCE: usize = 8192;
 
+/// Parts of records that one statement looks at: more than one record has.
+pub(super) const MAX_PARTS_AT_ONCE: usize = 4096;
+
 /// Size of the parts of a record that has several: a row of the journal each.
 pub(super) const MAX_PART_BYTES: usize = 1 << 20;
 
@@ -97,9 +100,11 @@ impl Statements {
             advance: of(ADVANCE),
             insert: of("INSERT INTO {s}.journal (shard, commit_no, part, epoch, body) \
                 VALUES ($1, $2, $3, $4, $5)"),
-            sizes: of("SELECT commit_no, octet_length(body)::bigint FROM {s}.journal \
+            sizes: of(&format!(
+                "SELECT commit_no, octet_length(body)::bigint FROM {{s}}.journal \
                 WHERE shard = $1 AND commit_no > $2 AND part BETWEEN 0 AND 255 \
-                ORDER BY commit_no, part LIMIT 4096"),
+                ORDER BY commit_no, part LIMIT {MAX_PARTS_AT_ONCE}"
+            )),
             read: of(&format!(
                 "SELECT commit_no, part, body FROM (SELECT commit_no, part, \
                 substring(body from 1 for {}) AS body, \

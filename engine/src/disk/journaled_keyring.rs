@@ -14,6 +14,8 @@ use crate::disk::truth_tables::TruthTable;
 
 /// The marks of destroyed slots, by their numbers.
 pub(crate) type Marks = BTreeMap<u32, [u8; 32]>;
+/// The hashes of slots, by their numbers.
+pub(crate) type SlotHashes = BTreeMap<u32, [u8; 32]>;
 
 /// Returns the number of keyring slots that the rows of a copy are encrypted under, with that of the store.
 ///
@@ -121,16 +123,14 @@ pub(crate) fn needed_slots(keyring: &Keyring, batch: &[Record]) -> Result<Range<
 }
 
 /// Refuses slots of the journal that are not all that are needed, or not those that a leader made: each is the one whose
-/// hash a record has, or zeros that a record has a mark for. Of slots whose records were applied before, the hash is not
-/// known, and it is only told whether they open.
+/// hash a record has, or zeros that a record has a mark for.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`.
 pub(crate) fn check_slots(
     keyring: &Keyring,
     (needed, slots): (Range<u32>, &[KeyringSlot]),
-    hashes: Option<&BTreeMap<u32, [u8; 32]>>,
-    marks: &Marks,
+    (hashes, marks): (&SlotHashes, &Marks),
 ) -> Result<()> {
     let mut slots = slots.iter();
     for number in needed {
@@ -139,8 +139,7 @@ pub(crate) fn check_slots(
         let Some(slot) = slot else {
             return Err(damaged(format!("the journal lacks slot {number} of the keyring")));
         };
-        let is_made = |hashes: &BTreeMap<_, _>| hashes.get(&number) == Some(&slot.hash());
-        if !slot.is_destroyed() && !hashes.is_none_or(is_made) {
+        if !slot.is_destroyed() && hashes.get(&number) != Some(&slot.hash()) {
             let message = format!("slot {number} of the journal's keyring is not the leader's");
             return Err(damaged(message));
         }
@@ -154,6 +153,6 @@ pub(crate) fn lacks_mark(keyring: &Keyring, slot: &KeyringSlot, marks: &Marks) -
 }
 
 /// The hashes of the slots that records are the first to use.
-pub(crate) fn hashes_of(batch: &[Record]) -> BTreeMap<u32, [u8; 32]> {
+pub(crate) fn hashes_of(batch: &[Record]) -> SlotHashes {
     batch.iter().flat_map(Record::slot_hashes).collect()
 }

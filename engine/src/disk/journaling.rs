@@ -1,7 +1,6 @@
 //! A copy of a store and its journal: the leader's commits go to the journal first, and every copy is brought to
 //! where the journal is.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +13,8 @@ use crate::disk::journal::{
     Head, Journal, KeyringSlot, Lead, Record, RecordTag, ShardId, TagOf, append_surely, damaged,
 };
 use crate::disk::journaled_keyring::{
-    Marks, check_slots, hashes_of, lacks_mark, marks_in, marks_of, needed_slots, slots_in,
+    Marks, SlotHashes, check_slots, hashes_of, lacks_mark, marks_in, marks_of, needed_slots,
+    slots_in,
 };
 use crate::disk::keyring::Keyring;
 use crate::disk::layout::{self, ErasureRecord};
@@ -159,29 +159,50 @@ pub(crate) struct Source<'a> {
     pub(crate) vault: &'a Vault,
 }
 
-/// Brings a copy to an end that the journal has now, and returns where it is then. The keyring has the slots that rows are
-/// encrypted under before they are written.
+/// Brings a copy to an end that the journal has now, or a later one, and returns where it is then. The keyring has the slots
+/// that rows are encrypted under before they are written.
 ///
 /// # Errors
 /// `ERR_DIVERGED` if the copy has a commit that the journal has not; `ERR_INTEGRITY`, `ERR_STORE_VERSION` for a record
 /// that cannot be read, or a slot that is not the leader's; `ERR_IO`.
 pub(crate) fn catch_up(db: &Database, source: Source<'_>, end: &Head) -> Result<Position> {
-    let mut position = position_in(db, source.shard)?;
+    let (mut position, mut end) = (position_in(db, source.shard)?, *end);
     let mut ahead = ReadAhead { marks: marks_in(db)?, to: position };
     if let Some(keyring) = source.vault.keyring() {
-        // Those that the file of the keyring lost.
         let first = keyring.slot_count();
-        let needed = first..slots_in(db)?.max(first);
-        ahead.adopt((source, keyring), needed, (&position.head, None))?;
+        let lost = first..slots_in(db)?.max(first);
+        if !lost.is_empty() {
+            let hashes = hashes_up_to(source, &position.head, &lost)?;
+            ahead.adopt((source, keyring), lost, (&position.head, &hashes))?;
+        }
     }
     loop {
-        let batch = next_batch(source, &position, end)?;
-        let Some(last) = batch.last() else { return Ok(position) };
+        let batch = next_batch(source, &position, &end)?;
+        let Some(last) = batch.last() else {
+            // Slots that were destroyed meanwhile are zeros here, so that their marks have to be, too.
+            if ahead.to.head.commit <= end.commit {
+                return Ok(position);
+            }
+            end = ahead.to.head;
+            continue;
+        };
         if let Some(keyring) = source.vault.keyring() {
             let needed = needed_slots(keyring, &batch)?;
-            ahead.adopt((source, keyring), needed, (&last.head(), Some(&hashes_of(&batch))))?;
+            ahead.adopt((source, keyring), needed, (&last.head(), &hashes_of(&batch)))?;
         }
         position = apply_batch(db, &position, &batch, Applying::WhenOpened)?;
+    }
+}
+
+/// Returns the hashes of slots that the file of the keyring lost, from the records that a copy has applied.
+fn hashes_up_to(source: Source<'_>, end: &Head, lost: &Range<u32>) -> Result<SlotHashes> {
+    let (mut hashes, mut at) = (SlotHashes::new(), Position::start(source.shard));
+    loop {
+        let batch = next_batch(source, &at, end)?;
+        let Some(last) = batch.last() else { return Ok(hashes) };
+        let of_batch = hashes_of(&batch).into_iter();
+        hashes.extend(of_batch.filter(|(number, _)| lost.contains(number)));
+        at = place_after(last);
     }
 }
 
@@ -198,12 +219,12 @@ impl ReadAhead {
         &mut self,
         (source, keyring): (Source<'_>, &Keyring),
         needed: Range<u32>,
-        (head, hashes): (&Head, Option<&BTreeMap<u32, [u8; 32]>>),
+        (head, hashes): (&Head, &SlotHashes),
     ) -> Result<()> {
         if needed.is_empty() {
             return Ok(());
         }
-        let (end, slots) = source.journal.keyring(source.shard, needed.clone())?;
+        let (end, mut slots) = source.journal.keyring(source.shard, needed.clone())?;
         check_end(head, &end)?;
         if slots.iter().any(|slot| lacks_mark(keyring, slot, &self.marks)) {
             loop {
@@ -213,7 +234,11 @@ impl ReadAhead {
                 self.to = place_after(last);
             }
         }
-        check_slots(keyring, (needed, &slots), hashes, &self.marks)?;
+        check_slots(keyring, (needed, &slots), (hashes, &self.marks))?;
+        for slot in slots.iter_mut().filter(|slot| self.marks.contains_key(&slot.number)) {
+            // One that somebody put back is not written here.
+            *slot = Keyring::erased_slot(slot.number);
+        }
         keyring.adopt(&slots)
     }
 }

@@ -180,7 +180,7 @@ impl Store {
             let marks = if at_once { marks_of(batch)? } else { Marks::new() };
             let is_short = slots.iter().any(|slot| lacks_mark(keyring, slot, &marks));
             if !is_short || last.head() == end {
-                check_slots(keyring, (needed, &slots), Some(&hashes_of(batch)), &marks)?;
+                check_slots(keyring, (needed, &slots), (&hashes_of(batch), &marks))?;
                 return Ok(NewSlots { slots, at_once });
             }
             // The records that destroyed them are read as well, to be published together, with the slots of those.

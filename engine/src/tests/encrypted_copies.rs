@@ -237,6 +237,34 @@ fn a_follower_that_is_late_passes_what_was_written_and_erased_meanwhile() {
 }
 
 #[test]
+fn a_copy_opens_while_somebody_is_erased() {
+    for opens in ["new", "late"] {
+        let altered = Altered::new(1);
+        let nodes = Nodes::with(Arc::clone(&altered)).encrypted();
+        let leader = nodes.lead("one");
+        nodes.follow("late").close().unwrap();
+        let ann = say(&leader, "ann", 1);
+        let bob = say(&leader, "bob", 2);
+        let before = at(&leader).commit;
+        let operator = leader.session(SessionOptions::default());
+        operator.erase_user("ann", "asked", &EraseOptions::default()).unwrap();
+        // It is told the end of before, and finds the slot of after.
+        altered.early.store(before, Ordering::SeqCst);
+        let copy = nodes.follow(opens);
+        assert_eq!(altered.early.load(Ordering::SeqCst), 0);
+        assert_eq!(code(session_of(&copy, "ann").get(&ann)), "ERR_ERASED", "{opens}");
+        assert!(session_of(&copy, "bob").get(&bob).is_ok(), "{opens}");
+        say(&leader, "carol", 3);
+        copy.wait_for(at(&leader), SOON).unwrap();
+        nodes.hand_over(&leader);
+        copy.follow().unwrap();
+        copy.close().unwrap();
+        nodes.assert_same(&["one", opens]);
+        keyring_of(&nodes, opens);
+    }
+}
+
+#[test]
 fn keys_that_the_journal_never_had_are_in_no_copy() {
     let lossy = Arc::new(Lossy::default());
     let nodes = Nodes::with(Arc::clone(&lossy)).encrypted();
@@ -571,9 +599,16 @@ fn a_slot_of_another_end_of_the_same_journal_is_not_taken() {
         assert_eq!(code(closed(nodes.try_follow(node))), "ERR_INTEGRITY", "{node}");
     }
     assert_reads(&nodes, "two", ("ann", &ann));
-    altered.slots.lock().unwrap().clear();
+    let forged = std::mem::take(&mut *altered.slots.lock().unwrap());
     let copy = nodes.follow("two");
     assert!(session_of(&copy, "bob").get(&bob).is_ok());
+    copy.close().unwrap();
+    // Nor where the file of the keyring is gone, and the record of its slot was applied.
+    altered.slots.lock().unwrap().extend(forged);
+    std::fs::remove_file(nodes.path("two").join("keyring")).unwrap();
+    assert_eq!(code(closed(nodes.try_follow("two"))), "ERR_INTEGRITY");
+    altered.slots.lock().unwrap().clear();
+    assert!(session_of(&nodes.follow("two"), "bob").get(&bob).is_ok());
 }
 
 #[test]

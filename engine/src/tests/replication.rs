@@ -439,16 +439,19 @@ pub(super) struct Altered {
     pub(super) last: AtomicU64,
     /// Slots of the keyring that are others.
     pub(super) slots: Mutex<Vec<KeyringSlot>>,
+    /// The last record until slots of users are asked for, as if the others were appended right before that; 0 for those
+    /// that are there.
+    pub(super) early: AtomicU64,
     /// Numbers of slots that are not there.
     pub(super) lacks: Mutex<Vec<u32>>,
 }
 
 impl Altered {
     pub(super) fn new(at_once: usize) -> Arc<Self> {
-        let (which, last) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (which, last, early) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
         let (journal, slots, lacks) =
             (MemoryJournal::default(), Mutex::default(), Mutex::default());
-        Arc::new(Self { journal, which, at_once, last, slots, lacks })
+        Arc::new(Self { journal, which, at_once, last, early, slots, lacks })
     }
 
     fn head(&self, shard: ShardId, head: Head) -> Result<Head> {
@@ -490,6 +493,9 @@ impl Journal for Arc<Altered> {
     }
 
     fn keyring(&self, shard: ShardId, numbers: Range<u32>) -> Result<(Head, Vec<KeyringSlot>)> {
+        if numbers.start > 0 {
+            self.early.store(0, Ordering::SeqCst);
+        }
         let (head, mut slots) = self.journal.keyring(shard, numbers.clone())?;
         slots.retain(|slot| !self.lacks.lock().unwrap().contains(&slot.number));
         for other in &*self.slots.lock().unwrap() {
@@ -501,7 +507,11 @@ impl Journal for Arc<Altered> {
     }
 
     fn status(&self, shard: ShardId) -> Result<ShardStatus> {
-        let ShardStatus { head, epoch, leader, lease, .. } = self.journal.status(shard)?;
+        let ShardStatus { mut head, epoch, leader, lease, .. } = self.journal.status(shard)?;
+        let early = self.early.load(Ordering::SeqCst);
+        if early > 0 {
+            head = self.journal.read(shard, early - 1, 1)?[0].head();
+        }
         Ok(ShardStatus::new(self.head(shard, head)?, epoch, leader, lease))
     }
 }

@@ -23,7 +23,7 @@ use crate::disk::directory;
 /// Before the bytes of a record: their length, the checksum of that, and theirs.
 const FRAME_BYTES: u64 = 12;
 /// What a file system writes at once, or leaves as zeros, at least.
-const PAGE_BYTES: u64 = 4096;
+const PAGE_BYTES: usize = 4096;
 /// Zeros that are no end of a record by chance.
 const MIN_ZEROS: usize = 32;
 
@@ -38,7 +38,7 @@ pub struct FileJournal {
 }
 
 /// The records of a shard as far as they were read.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Known {
     /// Where each record begins.
     starts: Vec<u64>,
@@ -53,6 +53,19 @@ impl Known {
         self.end = self.end.saturating_add(frame_length(record));
         self.head = record.head();
     }
+
+    fn end(&self) -> End {
+        End { at: self.end, last: self.starts.last().copied(), head: self.head }
+    }
+}
+
+/// Where the records of a shard end.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    at: u64,
+    /// Where the last record begins.
+    last: Option<u64>,
+    head: Head,
 }
 
 impl Default for Known {
@@ -153,16 +166,16 @@ impl Locked<'_> {
 
     /// Reads what other processes appended, and has it on the disk: who wrote it may have died before it was synced, and
     /// whoever is told of it may have it there first.
-    fn known(&self) -> Result<Known> {
+    fn end(&self) -> Result<End> {
         let mut all = self.journal.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = all.entry(self.shard).or_default();
-        let Some(mut file) = open(&self.records())? else { return Ok(known.clone()) };
+        let Some(mut file) = open(&self.records())? else { return Ok(known.end()) };
         let length = file.metadata()?.len();
         if length < known.end {
             return Err(damaged("the file of a journal became shorter"));
         }
         file.seek(SeekFrom::Start(known.end))?;
-        let mut read = known.clone();
+        let mut read = Known { starts: Vec::new(), ..*known };
         while let Some(record) = next_record(&mut file, length.saturating_sub(read.end))? {
             if !record.follows(&read.head) {
                 let commit = record.commit();
@@ -172,9 +185,10 @@ impl Locked<'_> {
         }
         if read.end > known.end {
             file.sync_data()?;
-            *known = read;
+            known.starts.append(&mut read.starts);
+            (known.end, known.head) = (read.end, read.head);
         }
-        Ok(known.clone())
+        Ok(known.end())
     }
 
     fn keyring(&self) -> PathBuf {
@@ -199,13 +213,13 @@ impl Locked<'_> {
         directory::sync_directory(&self.journal.directory)
     }
 
-    /// Writes announced slots to their places if their record was appended, and drops them otherwise.
-    fn settle(&self, known: &Known) -> Result<()> {
+    /// Writes announced slots to their places if their record is one of those up to the last, and drops them otherwise.
+    fn settle(&self, last: &Head) -> Result<()> {
         let Some(mut file) = open(&self.new_slots())? else { return Ok(()) };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         if let Some((commit, slots)) = announced(&bytes)
-            && commit <= known.head.commit
+            && commit <= last.commit
         {
             let mut keyring = private(&self.keyring())?;
             for slot in slots {
@@ -218,74 +232,56 @@ impl Locked<'_> {
         directory::shred(&self.new_slots())
     }
 
-    /// Appends a record to those that are known, and its slots.
-    fn append(&self, record: &Record, known: &Known) -> Result<()> {
-        self.settle(known)?;
+    /// Appends a record behind the others, and its slots.
+    fn append(&self, record: &Record, end: &End) -> Result<()> {
+        self.settle(&end.head)?;
         if !record.slots().is_empty() {
             self.announce(record)?;
         }
         let is_new = !self.records().exists();
-        if let Err(failed) = self.write(record, known.end) {
+        let file = open_to_write(&self.records())?;
+        // What a process that died left of an append was told to nobody.
+        file.set_len(end.at)?;
+        if let Err(failed) = write_record(&file, record, end.at) {
             // Or else the next who looks may take for appended what is not on the disk.
-            let _ = open_to_write(&self.records()).and_then(|file| cut(&file, known.end));
+            let _ = file.set_len(end.at).and_then(|()| file.sync_data());
             return Err(failed);
         }
         if is_new {
             directory::sync_directory(&self.journal.directory)?;
         }
-        let mut appended = known.clone();
-        appended.add(record);
         if !record.slots().is_empty() {
-            self.settle(&appended)?;
+            self.settle(&record.head())?;
         }
         let mut all = self.journal.known.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(self.shard, appended);
+        all.entry(self.shard).or_default().add(record);
         Ok(())
     }
 
-    /// Writes again, and so syncs, the last record that is known, if it is this one: an attempt to append it failed, and
-    /// what failed to be synced may be taken for synced by now.
-    fn append_again(&self, record: &Record, known: &Known) -> Result<()> {
-        match known.starts.last() {
-            Some(start) if known.head == record.head() => {
-                self.write(record, *start)?;
-                self.settle(known)
+    /// Writes again, and so syncs, the last record, if it is this one: an attempt to append it failed, and what failed to be
+    /// synced may be taken for synced by now.
+    fn append_again(&self, record: &Record, end: &End) -> Result<()> {
+        match end.last {
+            Some(start) if end.head == record.head() => {
+                write_record(&open_to_write(&self.records())?, record, start)?;
+                directory::sync_directory(&self.journal.directory)?;
+                self.settle(&end.head)
             }
             _ => Ok(()),
         }
-    }
-
-    /// Writes a record where the records that are known end, synced.
-    fn write(&self, record: &Record, start: u64) -> Result<()> {
-        let mut file = open_to_write(&self.records())?;
-        // What a process that died left of an append was told to nobody.
-        let end = start.saturating_add(frame_length(record));
-        if file.metadata()?.len() != end {
-            file.set_len(start)?;
-        }
-        file.seek(SeekFrom::Start(start))?;
-        let bytes = record.as_bytes();
-        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let mut frame = Vec::with_capacity(bytes.len().saturating_add(12));
-        frame.extend_from_slice(&length.to_be_bytes());
-        frame.extend_from_slice(&crc32fast::hash(&length.to_be_bytes()).to_be_bytes());
-        frame.extend_from_slice(&crc32fast::hash(bytes).to_be_bytes());
-        frame.extend_from_slice(bytes);
-        file.write_all(&frame)?;
-        Ok(file.sync_data()?)
     }
 }
 
 impl Journal for FileJournal {
     fn lead(&self, shard: ShardId, node: &str, ttl: Duration) -> Result<Lead> {
         let locked = self.lock(shard)?;
-        let (lease, known) = (locked.lease()?, locked.known()?);
+        let (lease, end) = (locked.lease()?, locked.end()?);
         if let Some(leader) = lease.node.as_deref().filter(|leader| *leader != node)
-            && !lease.status(known.head).may_be_taken(ttl)
+            && !lease.status(end.head).may_be_taken(ttl)
         {
             return Err(led_by(leader));
         }
-        let lead = Lead::new((shard, lease.epoch.saturating_add(1)), node, ttl, known.head);
+        let lead = Lead::new((shard, lease.epoch.saturating_add(1)), node, ttl, end.head);
         locked.set_lease(&Lease::of(&lead))?;
         Ok(lead)
     }
@@ -294,7 +290,7 @@ impl Journal for FileJournal {
         let locked = self.lock(lead.shard)?;
         locked.held(lead)?;
         locked.set_lease(&Lease::of(lead))?;
-        Ok(locked.known()?.head)
+        Ok(locked.end()?.head)
     }
 
     fn release(&self, lead: &Lead) -> Result<()> {
@@ -308,26 +304,30 @@ impl Journal for FileJournal {
     /// The lead is not kept by an append, which would sync a second file: [`Journal::renew`] does.
     fn append(&self, lead: &Lead, after: &Head, record: &Record) -> Result<Head> {
         let locked = self.lock(lead.shard)?;
+        let end = locked.end()?;
+        locked.append_again(record, &end)?;
         locked.held(lead)?;
-        let known = locked.known()?;
-        if known.head != *after || !record.follows(after) {
-            locked.append_again(record, &known)?;
-            return Err(fenced(format!("the journal ends with commit {}", known.head.commit)));
+        if end.head != *after || !record.follows(after) {
+            return Err(fenced(format!("the journal ends with commit {}", end.head.commit)));
         }
-        locked.append(record, &known)?;
+        locked.append(record, &end)?;
         Ok(record.head())
     }
 
     fn read(&self, shard: ShardId, after: u64, bytes: usize) -> Result<Vec<Record>> {
-        let known = self.lock(shard)?.known()?;
+        let end = self.lock(shard)?.end()?;
         let first = usize::try_from(after).unwrap_or(usize::MAX);
-        let Some(start) = known.starts.get(first) else { return Ok(Vec::new()) };
+        let start = {
+            let all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            all.get(&shard).and_then(|known| known.starts.get(first).copied())
+        };
+        let Some(start) = start else { return Ok(Vec::new()) };
         // Records that are whole do not change, so no lock is needed.
         let Some(mut file) = open(&self.path(shard, "journal"))? else { return Ok(Vec::new()) };
-        file.seek(SeekFrom::Start(*start))?;
-        let (mut records, mut at, mut left) = (Vec::new(), *start, bytes);
-        while at < known.end && (records.is_empty() || left > 0) {
-            let Some(record) = next_record(&mut file, known.end.saturating_sub(at))? else { break };
+        file.seek(SeekFrom::Start(start))?;
+        let (mut records, mut at, mut left) = (Vec::new(), start, bytes);
+        while at < end.at && (records.is_empty() || left > 0) {
+            let Some(record) = next_record(&mut file, end.at.saturating_sub(at))? else { break };
             at = at.saturating_add(frame_length(&record));
             left = left.saturating_sub(record.as_bytes().len());
             records.push(record);
@@ -337,9 +337,9 @@ impl Journal for FileJournal {
 
     fn keyring(&self, shard: ShardId, slots: Range<u32>) -> Result<(Head, Vec<KeyringSlot>)> {
         let locked = self.lock(shard)?;
-        let known = locked.known()?;
-        locked.settle(&known)?;
-        let Some(mut file) = open(&locked.keyring())? else { return Ok((known.head, Vec::new())) };
+        let End { head, .. } = locked.end()?;
+        locked.settle(&head)?;
+        let Some(mut file) = open(&locked.keyring())? else { return Ok((head, Vec::new())) };
         file.seek(SeekFrom::Start(slot_offset(slots.start)))?;
         let mut bytes = Vec::new();
         file.take(slot_offset(slots.end).saturating_sub(slot_offset(slots.start)))
@@ -349,12 +349,12 @@ impl Journal for FileJournal {
             return Err(damaged("the keyring of a journal was cut off"));
         }
         let slots = slots.zip(whole).map(|(number, bytes)| KeyringSlot::new(number, *bytes));
-        Ok((known.head, slots.collect()))
+        Ok((head, slots.collect()))
     }
 
     fn status(&self, shard: ShardId) -> Result<ShardStatus> {
         let locked = self.lock(shard)?;
-        Ok(locked.lease()?.status(locked.known()?.head))
+        Ok(locked.lease()?.status(locked.end()?.head))
     }
 }
 
@@ -389,8 +389,17 @@ fn open_to_write(path: &Path) -> Result<File> {
     Ok(OpenOptions::new().create(true).truncate(false).write(true).open(path)?)
 }
 
-fn cut(file: &File, length: u64) -> Result<()> {
-    file.set_len(length)?;
+/// Writes a record from a place of a file on, synced.
+fn write_record(mut file: &File, record: &Record, start: u64) -> Result<()> {
+    file.seek(SeekFrom::Start(start))?;
+    let bytes = record.as_bytes();
+    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    let mut frame = Vec::with_capacity(bytes.len().saturating_add(12));
+    frame.extend_from_slice(&length.to_be_bytes());
+    frame.extend_from_slice(&crc32fast::hash(&length.to_be_bytes()).to_be_bytes());
+    frame.extend_from_slice(&crc32fast::hash(bytes).to_be_bytes());
+    frame.extend_from_slice(bytes);
+    file.write_all(&frame)?;
     Ok(file.sync_data()?)
 }
 
@@ -444,12 +453,10 @@ fn next_record(file: &mut File, left: u64) -> Result<Option<Record>> {
 /// Returns `true` if bytes that end at a place of a file have a page that has only zeros, from its beginning on: the file was
 /// made longer, and that page was not written.
 fn has_unwritten_page(bytes: &[u8], end: u64) -> bool {
-    let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    let before_page = (end.saturating_sub(length)).next_multiple_of(PAGE_BYTES);
-    let first = before_page.saturating_sub(end.saturating_sub(length));
-    let first = usize::try_from(first).unwrap_or(usize::MAX);
-    let page = usize::try_from(PAGE_BYTES).unwrap_or(usize::MAX);
-    let pages = bytes.get(first..).unwrap_or_default().chunks(page);
+    let start = end.saturating_sub(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+    let before = start.next_multiple_of(PAGE_BYTES as u64).saturating_sub(start);
+    let before = usize::try_from(before).unwrap_or(usize::MAX);
+    let pages = bytes.get(before..).unwrap_or_default().chunks(PAGE_BYTES);
     pages.filter(|page| page.len() >= MIN_ZEROS).any(|page| page.iter().all(|byte| *byte == 0))
 }
 

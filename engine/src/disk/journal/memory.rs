@@ -123,13 +123,8 @@ impl Journal for MemoryJournal {
     fn keyring(&self, shard: ShardId, slots: Range<u32>) -> Result<(Head, Vec<KeyringSlot>)> {
         let mut shards = self.lock();
         let of = shards.entry(shard).or_default();
-        Ok((
-            of.head(),
-            of.keyring
-                .range(slots.start..slots.end.max(slots.start))
-                .map(|(_, slot)| slot.clone())
-                .collect(),
-        ))
+        let there = of.keyring.range(slots.start..slots.end.max(slots.start));
+        Ok((of.head(), there.map(|(_, slot)| slot.clone()).collect()))
     }
 
     fn status(&self, shard: ShardId) -> Result<ShardStatus> {

@@ -39,9 +39,13 @@ pub(crate) fn check_size(changes: &ChangeRecord) -> Result<()> {
     if changes.as_bytes().len() <= MAX_RECORD_BYTES - MAX_HEAD_BYTES {
         return Ok(());
     }
+    Err(too_long())
+}
+
+fn too_long() -> Error {
     let message = "one commit would write more than the journal takes at a time";
     let hint = "a store with a journal takes 220 MiB at a time: import in parts";
-    Err(Error::new(ErrorKind::Limit, message).with_hint(hint))
+    Error::new(ErrorKind::Limit, message).with_hint(hint)
 }
 
 /// The end of a [`Journal`](super::Journal): the number of its last commit, and the hash of its record, which has that of the one
@@ -139,6 +143,9 @@ impl Record {
             bytes.extend_from_slice(&rest);
         } else {
             bytes.extend_from_slice(changes.as_bytes());
+        }
+        if bytes.len() > MAX_RECORD_BYTES {
+            return Err(too_long());
         }
         Ok(Self::from_bytes(bytes)?.with_slots(slots))
     }

@@ -136,14 +136,18 @@ fn a_second_attempt_in_files_finishes_the_first() {
     let one = record(&lead, &lead.head, b"1").with_slots(slots(0..2, 1));
     assert_eq!(code(open().append(&lead, &lead.head, &one)), "ERR_IO");
     assert_eq!(code(open().append(&lead, &lead.head, &one)), "ERR_IO", "it is not told");
+    // Who lost the lead meanwhile is not told either.
+    let other = open().lead(SHARD, "a", LONG).unwrap();
+    assert_eq!(code(open().append(&lead, &lead.head, &one)), "ERR_IO");
+    assert!(other.head == one.head() && other.epoch > lead.epoch);
     std::fs::remove_dir(file("keyring")).unwrap();
     let appended = append_surely(&open(), &lead, (&lead.head, &one), Duration::ZERO).unwrap();
     assert_eq!(appended, one.head());
     assert!(file("keyring").exists() && !file("slots").exists());
     assert_eq!(open().keyring(SHARD, 0..9).unwrap(), (one.head(), slots(0..2, 1)));
     assert_eq!(open().keyring(SHARD, 1..2).unwrap(), (one.head(), slots(1..2, 1)));
-    let two = record(&lead, &one.head(), b"2");
-    open().append(&lead, &one.head(), &two).unwrap();
+    let two = record(&other, &one.head(), b"2");
+    open().append(&other, &one.head(), &two).unwrap();
     assert_eq!(open().read(SHARD, 0, usize::MAX).unwrap().len(), 2);
 }
 

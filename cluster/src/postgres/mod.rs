@@ -351,13 +351,13 @@ fn last_within(sizes: &[(i64, i64)], bytes: usize) -> Result<Option<(i64, usize)
         let commit = parts.first().map_or(0, |part| part.0);
         let lengths = parts.iter().map(|part| usize::try_from(part.1).unwrap_or(usize::MAX));
         let length = lengths.fold(0, usize::saturating_add);
-        if length > MAX_RECORD_BYTES {
-            return Err(damaged(format!("record {commit} is longer than any that is written")));
-        }
         let may_lack = sizes.len() >= schema::MAX_PARTS_AT_ONCE && sizes.last() == parts.last();
         let fits = whole.saturating_add(length) <= bytes && !may_lack;
         if read.is_some() && !fits {
             break;
+        }
+        if length > MAX_RECORD_BYTES {
+            return Err(damaged(format!("record {commit} is longer than any that is written")));
         }
         whole = whole.saturating_add(length);
         read = Some((commit, whole));

@@ -309,8 +309,8 @@ fn what_was_not_appended_is_not_read_into_memory() {
     let all = appended(&journal, &lead, lead.head, 2);
     let insert = "INSERT INTO grainstore.journal SELECT 7, 2, part, 1, decode(repeat('00', 40000000), 'hex')";
     server.sql(&format!("{insert} FROM generate_series(1, 8) part"));
-    assert_eq!(code(journal.read(SHARD, 0, 1 << 20)), "ERR_INTEGRITY");
-    assert_eq!(journal.read(SHARD, 0, 1).unwrap(), all[..1], "what is before it is read");
+    assert_eq!(code(journal.read(SHARD, 1, 1 << 20)), "ERR_INTEGRITY");
+    assert_eq!(journal.read(SHARD, 0, 1 << 20).unwrap(), all[..1], "what is before it is read");
     server.sql("DELETE FROM grainstore.journal WHERE part > 0");
     for parts in ["256, 264", "-4200, -4190", "-8, -1"] {
         server.sql(&format!("{insert} FROM generate_series({parts}) part"));

@@ -16,6 +16,7 @@ use crate::disk::journaled_keyring::{
 };
 use crate::disk::journaling::{
     Applying, CommitPosition, JournalWriter, Source, catch_up, check_end, next_batch, place_after,
+    position_in,
 };
 use crate::disk::keyring::{self, KeyProvider, Keyring};
 use crate::disk::position::Position;
@@ -266,6 +267,8 @@ fn follow_to_end(
     db: &Database,
     (journaling, options): (&Journaling, &OpenOptions),
 ) -> Result<(Position, Vault)> {
+    // Before anything of another store is touched.
+    position_in(db, journaling.shard())?;
     let (vault, cuts) = match (vault, &options.key) {
         (Some(vault), _) => (vault.clone(), false),
         (None, Some(key)) => {

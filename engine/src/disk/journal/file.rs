@@ -262,7 +262,7 @@ impl Locked<'_> {
     /// synced may be taken for synced by now.
     fn append_again(&self, record: &Record, end: &End) -> Result<()> {
         match end.last {
-            Some(start) if end.head == record.head() => {
+            Some(start) if end.head.commit == record.commit() && end.head == record.head() => {
                 write_record(&open_to_write(&self.records())?, record, start)?;
                 directory::sync_directory(&self.journal.directory)?;
                 self.settle(&end.head)

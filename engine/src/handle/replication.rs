@@ -70,8 +70,9 @@ impl Store {
             let from = self.place(journaling)?;
             let status = journaling.journal.status(from.shard)?;
             journaling.note_leader(&status);
-            let view = self.inner().view()?;
-            let source = journaling.source(view.vault());
+            // The view is not kept: a scrub waits for whoever reads the files of before.
+            let vault = self.inner().view()?.vault().clone();
+            let source = journaling.source(&vault);
             let mut batch = next_batch(source, &from, &status.head)?;
             let slots = Self::new_slots(source, &mut batch)?;
             if batch.is_empty() {

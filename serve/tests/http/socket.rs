@@ -39,18 +39,26 @@ impl Socket {
     }
 
     pub(crate) fn say(&mut self, message: &Value) {
-        let text = message.to_string();
-        let mut frame = vec![0x81];
-        match u16::try_from(text.len()).unwrap() {
-            short @ 0..126 => frame.push(0x80 | u8::try_from(short).unwrap()),
-            long => {
-                frame.push(0x80 | 126);
-                frame.extend(long.to_be_bytes());
+        self.say_all(std::slice::from_ref(message));
+    }
+
+    /// Says several messages in one write.
+    pub(crate) fn say_all(&mut self, messages: &[Value]) {
+        let mut frames = Vec::new();
+        for message in messages {
+            let text = message.to_string();
+            frames.push(0x81);
+            match u16::try_from(text.len()).unwrap() {
+                short @ 0..126 => frames.push(0x80 | u8::try_from(short).unwrap()),
+                long => {
+                    frames.push(0x80 | 126);
+                    frames.extend(long.to_be_bytes());
+                }
             }
+            frames.extend([0; 4]);
+            frames.extend(text.as_bytes());
         }
-        frame.extend([0; 4]);
-        frame.extend(text.as_bytes());
-        self.0.write_all(&frame).unwrap();
+        self.0.write_all(&frames).unwrap();
     }
 
     /// The next message; `None` at the end, and where none comes for as long as one waits.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::kit::{Served, belief};
 use crate::socket::Socket;
-use crate::streams::{STATEMENT, start, with_beliefs};
+use crate::streams::{paused, start, with_beliefs};
 
 fn revoke(served: &Served, token: &str) {
     let id = token.split('_').nth(1).unwrap();
@@ -34,18 +34,9 @@ fn a_revoked_token_starts_and_resumes_nothing_over_an_open_socket() {
     let bearer = format!("Bearer {token}");
     let mut socket = Socket::open(&served, &[("Authorization", &bearer)])
         .unwrap_or_else(|status| panic!("{status}"));
-    socket.wait_at_most(Duration::from_millis(500));
-    // A pause may come when all was sent already.
-    let paused = (0..100).map(|attempt| attempt.to_string()).find(|id| {
-        let query = json!({ "query": STATEMENT });
-        socket.say(&json!({ "action": "assemble", "request_id": id, "payload": query }));
-        socket.say(&json!({ "action": "pause", "request_id": id }));
-        let before = std::iter::from_fn(|| socket.hear()).map(|message| message["type"].clone());
-        before.last().is_some_and(|kind| kind != "assembly_completed")
-    });
-    socket.wait_at_most(Duration::from_secs(60));
+    let (request, _) = paused(&mut socket);
     revoke(&served, &token);
-    socket.say(&json!({ "action": "resume", "request_id": paused.unwrap() }));
+    socket.say(&json!({ "action": "resume", "request_id": request }));
     let mut after = Vec::new();
     while let Some(message) = socket.hear() {
         after.push(message["type"].as_str().unwrap().to_owned());

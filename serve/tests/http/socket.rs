@@ -2,7 +2,6 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -33,11 +32,6 @@ impl Socket {
         if status == 101 { Ok(Self(stream)) } else { Err(status) }
     }
 
-    /// How long to wait for a message.
-    pub(crate) fn wait_at_most(&self, time: Duration) {
-        self.0.set_read_timeout(Some(time)).unwrap();
-    }
-
     pub(crate) fn say(&mut self, message: &Value) {
         self.say_all(std::slice::from_ref(message));
     }
@@ -61,7 +55,7 @@ impl Socket {
         self.0.write_all(&frames).unwrap();
     }
 
-    /// The next message; `None` at the end, and where none comes for as long as one waits.
+    /// The next message; `None` at the end.
     pub(crate) fn hear(&mut self) -> Option<Value> {
         loop {
             let mut head = [0; 2];

@@ -141,6 +141,14 @@ fn start_paused(socket: &mut Socket, request: &str) -> Option<Vec<String>> {
     (!kinds.iter().any(|kind| kind == "assembly_completed")).then_some(kinds)
 }
 
+/// A stream that is paused, by the id of its request, and the kinds of its events until then.
+pub(crate) fn paused(socket: &mut Socket) -> (String, Vec<String>) {
+    (0..20)
+        .map(|number| format!("p{number}"))
+        .find_map(|request| Some((request.clone(), start_paused(socket, &request)?)))
+        .expect("every stream ended before its pause")
+}
+
 #[test]
 fn a_socket_starts_pauses_resumes_and_cancels_streams() {
     let (served, token) = with_beliefs(30);
@@ -158,10 +166,7 @@ fn a_socket_starts_pauses_resumes_and_cancels_streams() {
     }
     assert_eq!(kinds[0], "assembly_started");
 
-    let (request, kinds) = (0..20)
-        .map(|number| format!("b{number}"))
-        .find_map(|request| Some((request.clone(), start_paused(&mut socket, &request)?)))
-        .expect("every stream ended before its pause");
+    let (request, kinds) = paused(&mut socket);
     assert!(kinds.iter().any(|kind| kind == "budget_allocated"), "{kinds:?}");
     socket.say(&json!({ "action": "resume", "request_id": request }));
     let mut last = String::new();

@@ -384,12 +384,18 @@ fn is_leftover(name: &str) -> bool {
         || numbered(PROBE_PREFIX)
 }
 
-/// Removes the leftovers. The caller holds the lock, so none is in use.
+/// Removes the leftovers. The caller holds the lock, so none is in use. Those of a copy of a store with a journal are
+/// overwritten first: the copy that was being made may have what later records erased.
 ///
 /// # Errors
 /// `ERR_IO`.
-pub(crate) fn clear_leftovers(path: &Path) -> Result<()> {
-    leftovers(path)?.iter().try_for_each(|file| remove(file))
+pub(crate) fn clear_leftovers(path: &Path, is_copy: bool) -> Result<()> {
+    leftovers(path)?.iter().try_for_each(|file| {
+        if is_copy {
+            shred(file)?;
+        }
+        remove(file)
+    })
 }
 
 /// Path of a file that a copy has replaced, until it is overwritten.

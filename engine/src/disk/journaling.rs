@@ -100,6 +100,14 @@ pub(crate) struct Unsynced {
     since: Instant,
 }
 
+/// What a copy that follows has yet to do.
+#[derive(Debug, Default)]
+pub(crate) struct Following {
+    pub(crate) unsynced: Unsynced,
+    /// True while its files have what records erased, since somebody still reads from those of before.
+    pub(crate) owes_scrub: bool,
+}
+
 impl Default for Unsynced {
     fn default() -> Self {
         Self { commits: 0, since: Instant::now() }
@@ -257,7 +265,8 @@ pub(crate) fn position_in(db: &Database, shard: ShardId) -> Result<Position> {
         Some(position) if position.shard == shard => Ok(position),
         Some(position) => {
             let message = format!("this is a copy of shard {}, not of {shard}", position.shard);
-            Err(diverged(message))
+            Err(diverged(message)
+                .with_hint("name its own shard, or another directory: the copy is sound"))
         }
         // A file that holds nothing yet is that of a copy which is being made.
         None if db.begin_read()?.list_tables()?.next().is_none() => Ok(Position::start(shard)),

@@ -33,6 +33,8 @@ struct Effects {
     erasures: Option<Vec<u8>>,
     /// True if rules or the switch of CAL change.
     settings: bool,
+    /// True if the analysis of texts changes, which is read when a copy is opened.
+    wording: bool,
     /// Slots of the keyring that are destroyed, with their marks.
     destroyed: Vec<(u32, Vec<u8>)>,
 }
@@ -69,6 +71,7 @@ impl Effects {
                 TruthTable::Meta => {
                     let settings = [layout::META_PRESET, layout::META_CAL];
                     effects.settings |= settings.iter().any(|name| key == name.as_bytes());
+                    effects.wording |= key == layout::META_WORDING.as_bytes();
                 }
                 _ => {}
             }
@@ -78,16 +81,18 @@ impl Effects {
 
     /// Adds those of the records after these.
     fn add(&mut self, later: Self) {
-        let Self { stubbed, erasures, settings, destroyed } = later;
+        let Self { stubbed, erasures, settings, wording, destroyed } = later;
         self.stubbed.extend(stubbed);
         self.erasures = erasures.or(self.erasures.take());
         self.settings |= settings;
+        self.wording |= wording;
         self.destroyed.extend(destroyed);
     }
 }
 
 impl Writer {
-    /// Writes the records after a place, which the copy is at, and publishes them.
+    /// Writes the records after a place, which the copy is at, and publishes them. Returns `true` if its files are still
+    /// to be scrubbed, once nobody reads from those of before.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`, after which the copy is to be opened again.
@@ -96,10 +101,10 @@ impl Writer {
         from: &Position,
         (batch, new, applying): (&[Record], NewSlots, Applying),
         switch: &SharedCalSwitch,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         self.check_running()?;
         self.stop_on_error(|writer| {
-            let (mut from, mut rest) = (*from, batch);
+            let (mut from, mut rest, mut owes_scrub) = (*from, batch, false);
             if new.at_once {
                 return writer.follow_at_once(&from, (batch, &new.slots), switch);
             }
@@ -123,11 +128,12 @@ impl Writer {
                 }
                 rest = later;
                 if let (Some(effects), Some((one, later))) = (special, rest.split_first()) {
-                    from = writer.follow_effects(&from, one, (effects, switch))?;
-                    rest = later;
+                    let owes;
+                    (from, owes) = writer.follow_effects(&from, one, (effects, switch))?;
+                    (rest, owes_scrub) = (later, owes_scrub || owes);
                 }
             }
-            Ok(())
+            Ok(owes_scrub)
         })
     }
 
@@ -136,20 +142,27 @@ impl Writer {
         from: &Position,
         record: &Record,
         (effects, switch): (Effects, &SharedCalSwitch),
-    ) -> Result<Position> {
+    ) -> Result<(Position, bool)> {
         self.fold_before(&effects)?;
+        let (mut applying, mut owes_scrub) = (Applying::Synced, false);
         if let Some(row) = &effects.erasures {
             let pending = ErasureRecord::open(row)?.pending;
             let is_scrubbed = |of: &PendingScrub| pending.iter().all(|still| still.user != of.user);
             if self.view.erasures()?.pending.iter().any(is_scrubbed) {
                 // The leader has scrubbed its files, and forgets that they are to be.
-                self.scrub_copy()?;
+                self.fold_all()?;
+                match self.has_old_readers() {
+                    false => self.scrub_copy()?,
+                    // Those have to be overwritten before others can be: noted, and done later.
+                    true => applying = Applying::WhenOpened,
+                }
+                owes_scrub = self.has_old_readers();
             }
         }
         let touched = self.dependents(&effects)?;
-        let to = apply_batch(&self.db, from, std::slice::from_ref(record), Applying::Synced)?;
+        let to = apply_batch(&self.db, from, std::slice::from_ref(record), applying)?;
         self.publish_effects(effects, touched, switch)?;
-        Ok(to)
+        Ok((to, owes_scrub))
     }
 
     /// Writes records and publishes them together: grains are encrypted under keys that later ones of them destroyed.
@@ -158,7 +171,7 @@ impl Writer {
         from: &Position,
         (batch, slots): (&[Record], &[KeyringSlot]),
         switch: &SharedCalSwitch,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let (mut all, mut last) = (Effects::default(), self.view.last_sequence()?);
         for record in batch {
             all.add(Effects::of(&record.changes()?, &mut last)?);
@@ -171,7 +184,7 @@ impl Writer {
         all.stubbed.retain(|at| *at <= shown);
         let touched = self.dependents(&all)?;
         self.publish_effects(all, touched, switch)?;
-        self.scrub_what_was_read()
+        self.scrub_without_readers()
     }
 
     /// Has the index hold all grains before keys are destroyed: the addresses of those that are encrypted under them
@@ -192,7 +205,7 @@ impl Writer {
     /// Publishes rows that were written, with what else they change.
     fn publish_effects(
         &mut self,
-        Effects { stubbed, settings, destroyed, .. }: Effects,
+        Effects { stubbed, settings, wording, destroyed, .. }: Effects,
         touched: BTreeSet<Sequence>,
         switch: &SharedCalSwitch,
     ) -> Result<()> {
@@ -208,6 +221,10 @@ impl Writer {
             let row = meta.get(layout::META_CAL)?.map(|row| row.value().to_vec());
             switch.set(CalSwitch::of_row(row.as_deref()));
             self.rules.replace(stored_rules(&meta)?.rules()?);
+        }
+        if wording {
+            return Err(Error::timeout("the leader analyzes texts in another way now")
+                .with_hint("open this copy again: it does so then, too"));
         }
         Ok(())
     }
@@ -238,7 +255,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Scrubs the files if records erased something when the copy was opened: their pages of before are there still.
+    /// Scrubs the files if they have pages of what records erased that were applied without a scrub.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -248,6 +265,20 @@ impl Writer {
             end_scrub(&self.db)?;
         }
         Ok(())
+    }
+
+    /// As [`Writer::scrub_what_was_read`], once nobody reads from files of before, which are overwritten first. Returns
+    /// `true` if that is still to come.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(super) fn scrub_without_readers(&mut self) -> Result<bool> {
+        self.fold_all()?;
+        if self.has_old_readers() {
+            return Ok(true);
+        }
+        self.scrub_what_was_read()?;
+        Ok(self.has_old_readers())
     }
 
     /// Replaces the files of this copy by ones that never contained what was erased.

@@ -15,7 +15,7 @@ use crate::base::sync::thread::{self, JoinHandle, ThreadId};
 use crate::base::sync::{Mutex, MutexGuard};
 use crate::disk::database::DatabaseOptions;
 use crate::disk::journal::not_leader;
-use crate::disk::journaling::Unsynced;
+use crate::disk::journaling::Following;
 use crate::disk::keyring::Secret;
 use crate::disk::layout::AccessCounts;
 use crate::handle::cal_switch::SharedCalSwitch;
@@ -88,7 +88,7 @@ pub(crate) struct StoreInner {
     /// The journal of the store.
     pub(super) journaling: Option<Journaling>,
     /// Locked by who reads the journal.
-    pub(super) following: Mutex<Unsynced>,
+    pub(super) following: Mutex<Following>,
     pub(super) opening: DatabaseOptions,
     /// The shares of its memory.
     pub(super) memory: MemoryBudget,

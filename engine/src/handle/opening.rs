@@ -68,7 +68,7 @@ impl Store {
         if let Some(key) = key.filter(|_| created) {
             directory::check_beside(key, path)?;
         }
-        directory::clear_leftovers(path)?;
+        directory::clear_leftovers(path, options.journaling.is_some())?;
         if !created {
             directory::clear_replaced(&directory::resolve_link(&directory::truth_path(path))?)?;
             directory::clear_replaced(&directory::resolve_link(&directory::index_path(path))?)?;

@@ -1,7 +1,7 @@
 //! A copy of a store that has a journal: made from it, brought to its end, and where it is.
 
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,8 @@ use crate::disk::journaled_keyring::{
     needed_slots, slots_in,
 };
 use crate::disk::journaling::{
-    Applying, CommitPosition, JournalWriter, Source, catch_up, check_end, next_batch, place_after,
-    position_in,
+    Applying, CommitPosition, Following, JournalWriter, Source, catch_up, check_end, next_batch,
+    place_after, position_in,
 };
 use crate::disk::keyring::{self, KeyProvider, Keyring};
 use crate::disk::position::Position;
@@ -33,16 +33,21 @@ const MAX_READ_AT_ONCE: usize = 64 << 20;
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 impl Store {
-    /// Returns the place in its journal that reads of this copy are at; `None` for a store without one. What was
-    /// acknowledged by a leader before this call is at this place or before it, so that a copy that
-    /// [waited](Self::wait_for) for it shows that.
+    /// Returns the position in its journal that reads of this copy are at, also of a copy that was opened read-only; `None`
+    /// for a store without a journal. What was acknowledged by a leader before this call is at this position or before it,
+    /// so that a copy that [waited](Self::wait_for) for it shows that.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub fn position(&self) -> Result<Option<CommitPosition>> {
-        let Some(journaling) = &self.inner().journaling else { return Ok(None) };
-        let position = self.place(journaling)?;
-        Ok(Some(CommitPosition::new(position.shard, position.head.commit)))
+        let position = match &self.inner().journaling {
+            Some(journaling) => Some(self.place(journaling)?),
+            None if self.inner().read_only => {
+                Position::read_in(self.inner().view()?.transaction())?
+            }
+            None => None,
+        };
+        Ok(position.map(|at| CommitPosition::new(at.shard, at.head.commit)))
     }
 
     /// Has a copy that [follows](OpenOptions::following) read and apply what its journal has by now, and returns the
@@ -65,26 +70,38 @@ impl Store {
     pub fn follow_status(&self) -> Result<Option<(CommitPosition, ShardStatus)>> {
         let Some(journaling) = self.inner().follows() else { return Ok(None) };
         // One at a time: another that waited finds less to do.
-        let mut unsynced = self.inner().following.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            let from = self.place(journaling)?;
-            let status = journaling.journal.status(from.shard)?;
-            journaling.note_leader(&status);
+        let mut state = self.inner().following.lock().unwrap_or_else(PoisonError::into_inner);
+        self.follow_to_head(journaling, &mut state).map(Some)
+    }
+
+    /// Applies what the journal has when this is called. What is appended meanwhile is for the next call: under a steady
+    /// load there would be no end.
+    fn follow_to_head(
+        &self,
+        journaling: &Journaling,
+        state: &mut Following,
+    ) -> Result<(CommitPosition, ShardStatus)> {
+        let mut from = self.place(journaling)?;
+        let status = journaling.journal.status(from.shard)?;
+        journaling.note_leader(&status);
+        check_end(&from.head, &status.head)?;
+        while from.head.commit < status.head.commit {
             // The view is not kept: a scrub waits for whoever reads the files of before.
             let vault = self.inner().view()?.vault().clone();
             let source = journaling.source(&vault);
             let mut batch = next_batch(source, &from, &status.head)?;
             let slots = Self::new_slots(source, &mut batch)?;
-            if batch.is_empty() {
-                let at = CommitPosition::new(from.shard, from.head.commit);
-                return Ok(Some((at, status)));
-            }
-            let (switch, syncs) = (self.inner().switch.clone(), unsynced.add(batch.len()));
+            let (switch, syncs) = (self.inner().switch.clone(), state.unsynced.add(batch.len()));
             let applying = if syncs { Applying::Synced } else { Applying::Unsynced };
-            self.run_exclusive_on_index(move |writer| {
+            state.owes_scrub |= self.run_exclusive_on_index(move |writer| {
                 writer.follow(&from, (&batch, slots, applying), &switch)
             })?;
+            from = self.place(journaling)?;
         }
+        if state.owes_scrub {
+            state.owes_scrub = self.run_exclusive_on_index(Writer::scrub_without_readers)?;
+        }
+        Ok((CommitPosition::new(from.shard, from.head.commit), status))
     }
 
     /// Waits until reads of this copy see a commit.
@@ -99,17 +116,18 @@ impl Store {
                 Some(at) if at.shard != position.shard => {
                     let message =
                         format!("this is a copy of shard {}, not of {}", at.shard, position.shard);
-                    return Err(Error::new(ErrorKind::Conflict, message));
+                    return Err(Error::new(ErrorKind::Conflict, message)
+                        .with_hint("name a position of this shard, as one of its nodes tells it"));
                 }
                 Some(at) if at.commit >= position.commit => return Ok(()),
                 Some(_) => {}
                 None => {
                     let message = "this store has no journal, and so no positions";
-                    return Err(Error::new(ErrorKind::Conflict, message));
+                    return Err(Error::new(ErrorKind::Conflict, message)
+                        .with_hint("name the copy of a node"));
                 }
             }
-            let failed = self.follow().err().filter(|failed| failed.kind() != ErrorKind::Io);
-            failed.map_or(Ok(()), Err)?;
+            self.follow_if_nobody_does()?;
             if self.position()?.is_some_and(|at| at.commit >= position.commit) {
                 return Ok(());
             }
@@ -119,6 +137,20 @@ impl Store {
                     .with_hint("wait longer, or read from the node that leads the shard"));
             }
             thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    /// Reads what is new in the journal, unless another thread is at it, or the journal is not reached.
+    fn follow_if_nobody_does(&self) -> Result<()> {
+        let Some(journaling) = self.inner().follows() else { return Ok(()) };
+        let mut state = match self.inner().following.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(()),
+        };
+        match self.follow_to_head(journaling, &mut state) {
+            Err(failed) if failed.kind() != ErrorKind::Io => Err(failed),
+            _ => Ok(()),
         }
     }
 
@@ -222,8 +254,10 @@ pub(super) fn create_copy(path: &Path, builder: &Builder, options: &OpenOptions)
             }
         };
     }
+    // The rest is read once it has its name, so that what was read is kept if something comes between.
     let set_up = |new: &Path| {
-        follow_to_end((path, None), &builder.create(new)?, (journaling, options)).map(drop)
+        follow_to((path, None), &builder.create(new)?, (journaling, options), Upto::FirstBatch)
+            .map(drop)
     };
     directory::create_truth(path, set_up)?;
     Ok(true)
@@ -246,27 +280,35 @@ pub(super) fn follow_journal(
             None => Ok((options.clone(), vault)),
             Some(_) if options.read_only => Ok((options.clone(), vault)),
             Some(position) => {
-                let message = format!(
-                    "this is a copy of shard {}, and its node does not run",
-                    position.shard
-                );
-                Err(Error::new(ErrorKind::NotLeader, message)
-                    .with_hint("run its node, or read what it had with --read-only"))
+                let message =
+                    format!("this is a copy of shard {}, and no node has it open", position.shard);
+                Err(Error::new(ErrorKind::NotLeader, message).with_hint(
+                    "run its node, or see why that waits; or read what the copy had with --read-only",
+                ))
             }
         };
     };
-    let (at, vault) = follow_to_end((path, vault), db, (journaling, options))?;
+    let (at, vault) = follow_to((path, vault), db, (journaling, options), Upto::End)?;
     if options.follows() {
         journaling.note_leader(&journaling.journal.status(at.shard)?);
     }
     Ok((journaled(options, at.head)?, vault))
 }
 
-/// Brings a copy to the end of its journal, with these keys or with those of the journal, which are returned then.
-fn follow_to_end(
+/// How far a copy is brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Upto {
+    /// What is read of the journal at once, or a little more.
+    FirstBatch,
+    End,
+}
+
+/// Brings a copy on in its journal, with these keys or with those of the journal, which are returned then.
+fn follow_to(
     (path, vault): (&Path, Option<&Vault>),
     db: &Database,
     (journaling, options): (&Journaling, &OpenOptions),
+    upto: Upto,
 ) -> Result<(Position, Vault)> {
     // Before anything of another store is touched.
     position_in(db, journaling.shard())?;
@@ -282,8 +324,13 @@ fn follow_to_end(
         }
         (None, None) => (Vault::default(), false),
     };
-    let end = journaling.journal.status(journaling.shard())?.head;
-    let at = catch_up(db, journaling.source(&vault), &end)?;
+    let (source, mut end) =
+        (journaling.source(&vault), journaling.journal.status(journaling.shard())?.head);
+    if upto == Upto::FirstBatch {
+        let first = next_batch(source, &Position::start(source.shard), &end)?;
+        end = first.last().map_or(end, Record::head);
+    }
+    let at = catch_up(db, source, &end)?;
     if let Some(keyring) = vault.keyring().filter(|_| cuts) {
         keyring.cut_rest()?;
     }

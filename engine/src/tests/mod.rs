@@ -17,6 +17,7 @@ mod disk;
 mod encrypted_copies;
 mod erase;
 mod examine;
+mod following;
 #[cfg(shuttle)]
 mod hand_over;
 mod import;

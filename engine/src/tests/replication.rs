@@ -118,7 +118,7 @@ pub(super) fn put(store: &Store, user: &str, number: i64) -> Result<ContentAddre
     operator.put(belief(user, number)).map(|put| put.address())
 }
 
-fn put_event(store: &Store, number: i64, text: &str) -> ContentAddress {
+pub(super) fn put_event(store: &Store, number: i64, text: &str) -> ContentAddress {
     let event = EventBuilder::new(EpochMs::new(number), text).user_id("ann").build().unwrap();
     store.session(SessionOptions::default()).put(event).unwrap().address()
 }
@@ -545,7 +545,8 @@ fn a_record_that_was_altered_is_not_applied_wherever_a_batch_ends() {
         }
         for which in (before + 1..=at(&leader).commit).rev() {
             altered.which.store(which, Ordering::SeqCst);
-            assert_eq!(code(nodes.try_follow("three")), "ERR_DIVERGED", "{at_once}: {which}");
+            let new = nodes.try_follow(&format!("new {which}"));
+            assert_eq!(code(new), "ERR_DIVERGED", "{at_once}: {which}");
         }
         // The follower reads up to it, and no further.
         let which = before + 5;

@@ -4,18 +4,19 @@
 //! encrypted has a file of keyring slots, too, and another of those that the record to be appended next comes with.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind as Io, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     Head, Journal, KEYRING_SLOT_BYTES, KeyringSlot, Lead, MAX_RECORD_BYTES, Record, ShardId,
-    ShardStatus, damaged, fenced, led_by,
+    ShardStatus, damaged, fenced, led_by, unreachable,
 };
 use crate::base::error::Result;
 use crate::disk::directory;
@@ -27,14 +28,22 @@ const PAGE_BYTES: usize = 4096;
 /// Zeros that are no end of a record by chance.
 const MIN_ZEROS: usize = 32;
 
+/// Time for which a process is waited for that holds the lock: one that reads a long journal for the first time, or
+/// stands still.
+const LOCK_TIME: Duration = Duration::from_secs(30);
+/// Time between two attempts to lock.
+const LOCK_AGAIN: Duration = Duration::from_micros(200);
+
 /// A [`Journal`] in files of a directory that all nodes reach, on a file system with locks: the disk of one machine.
 ///
-/// An append is synced before it is told. The directory is created with the first lead.
+/// An append is synced before it is told. The directory is created with the first lead. A process that is stopped in the
+/// middle of a call keeps the others from the journal (`ERR_IO`) until it goes on or is killed.
 #[derive(Debug)]
 pub struct FileJournal {
     directory: PathBuf,
     /// What was read of each shard.
     known: Mutex<BTreeMap<ShardId, Known>>,
+    lock_time: Duration,
 }
 
 /// The records of a shard as far as they were read.
@@ -111,7 +120,14 @@ impl FileJournal {
     /// The journal in a directory.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into(), known: Mutex::default() }
+        Self { directory: directory.into(), known: Mutex::default(), lock_time: LOCK_TIME }
+    }
+
+    /// Sets the time for which who holds a lock is waited for.
+    #[cfg(test)]
+    pub(super) fn lock_time(mut self, lock_time: Duration) -> Self {
+        self.lock_time = lock_time;
+        self
     }
 
     fn path(&self, shard: ShardId, suffix: &str) -> PathBuf {
@@ -119,13 +135,27 @@ impl FileJournal {
     }
 
     fn lock(&self, shard: ShardId) -> Result<Locked<'_>> {
-        fs::create_dir_all(&self.directory)?;
+        directory::create_all(&self.directory)?;
         let lock = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
             .open(self.path(shard, "lock"))?;
-        lock.lock()?;
+        let began = Instant::now();
+        while let Err(failed) = lock.try_lock() {
+            match failed {
+                TryLockError::Error(failed) => return Err(failed.into()),
+                TryLockError::WouldBlock if began.elapsed() >= self.lock_time => {
+                    let message = format!(
+                        "another process has held the journal in {} for {} s",
+                        self.directory.display(),
+                        self.lock_time.as_secs()
+                    );
+                    return Err(unreachable(message));
+                }
+                TryLockError::WouldBlock => thread::sleep(LOCK_AGAIN),
+            }
+        }
         Ok(Locked { journal: self, shard, _lock: lock })
     }
 }
@@ -326,10 +356,14 @@ impl Journal for FileJournal {
         let Some(mut file) = open(&self.path(shard, "journal"))? else { return Ok(Vec::new()) };
         file.seek(SeekFrom::Start(start))?;
         let (mut records, mut at, mut left) = (Vec::new(), start, bytes);
-        while at < end.at && (records.is_empty() || left > 0) {
+        while at < end.at {
             let Some(record) = next_record(&mut file, end.at.saturating_sub(at))? else { break };
+            let length = record.as_bytes().len();
+            if length > left && !records.is_empty() {
+                break;
+            }
             at = at.saturating_add(frame_length(&record));
-            left = left.saturating_sub(record.as_bytes().len());
+            left = left.saturating_sub(length);
             records.push(record);
         }
         Ok(records)

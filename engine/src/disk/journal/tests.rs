@@ -51,6 +51,8 @@ fn a_record_is_taken_once_in_its_place_and_read_as_it_was() {
         assert_eq!(journal.read(SHARD, u64::MAX, usize::MAX).unwrap(), []);
         let some = journal.read(SHARD, 0, 1000).unwrap();
         assert!(some.len() > 1 && some.len() < 10, "{}", some.len());
+        let bytes: usize = some.iter().map(|record| record.as_bytes().len()).sum();
+        assert!(bytes <= 1000, "{bytes}");
     });
 }
 
@@ -308,4 +310,18 @@ fn a_file_that_was_cut_or_changed_loses_nothing_that_was_told() {
     assert_eq!(journal.status(SHARD).unwrap().head, head);
     std::fs::write(&file, &whole[..10]).unwrap();
     assert_eq!(code(journal.status(SHARD)), "ERR_INTEGRITY", "it became shorter");
+}
+
+#[test]
+fn who_holds_the_files_of_a_journal_and_stands_still_is_not_waited_for_without_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = FileJournal::new(directory.path()).lock_time(Duration::from_millis(50));
+    let lead = journal.lead(SHARD, "a", LONG).unwrap();
+    let lock = std::fs::File::open(directory.path().join("shard-7.lock")).unwrap();
+    lock.lock().unwrap();
+    assert_eq!(code(journal.status(SHARD)), "ERR_IO");
+    let one = record(&lead, &lead.head, &[1]);
+    assert_eq!(code(journal.append(&lead, &lead.head, &one)), "ERR_IO");
+    lock.unlock().unwrap();
+    assert_eq!(journal.append(&lead, &lead.head, &one).unwrap(), one.head());
 }

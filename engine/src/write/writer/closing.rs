@@ -6,18 +6,20 @@ use std::sync::{Arc, OnceLock, PoisonError};
 
 use super::{Backlog, SharedView, Writer};
 use crate::base::error::{Error, Result, catch_storage_panic};
+use crate::base::pending::writer_stopped;
 
 /// Tells readers and senders that there is a writer. Once it is dropped, however the writer ends, nobody
 /// goes on as if there were one.
 pub(crate) struct Presence {
     pub(crate) shared: SharedView,
     pub(crate) backlog: Arc<Backlog>,
-    /// The error that ended writing, once there is one.
+    /// The error that ended writing, or that of a store that is closed.
     pub(crate) stopped: Arc<OnceLock<Error>>,
 }
 
 impl Drop for Presence {
     fn drop(&mut self) {
+        let _ = self.stopped.set(writer_stopped());
         *self.shared.write().unwrap_or_else(PoisonError::into_inner) = None;
         self.backlog.close();
     }

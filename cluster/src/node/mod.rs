@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use grainstore::journal::{
-    CommitPosition, Journal, Lead, ShardId, ShardStatus, invalid, not_leader,
+    CommitPosition, Head, Journal, Lead, ShardId, ShardStatus, invalid, not_leader,
 };
 use grainstore::{Error, ErrorKind, OpenOptions, Result, Store};
 
@@ -60,7 +60,8 @@ pub trait Attendant: std::fmt::Debug + Send + Sync {
     /// The copy was opened in a role.
     fn opened(&self, store: &Store, role: &NodeRole);
 
-    /// The copy is closed next, or cannot be opened: nothing of it may be used any more.
+    /// The copy is closed next, or cannot be opened: nothing of it may be used any more. The shard waits for this to
+    /// return: what is still asked of the copy then ends with `ERR_IO`.
     fn closing(&self, role: &NodeRole);
 
     /// Another node leads what this one follows, or nobody does; the copy stays open.
@@ -161,10 +162,18 @@ impl Quiet {
     }
 }
 
-/// A lead, and when it was last known to last.
+/// A lead, and when it was renewed, or that was tried.
 struct Held {
     lead: Lead,
-    renewed: Instant,
+    tried: Instant,
+    /// Time after that in which it is renewed again.
+    pause: Duration,
+}
+
+impl Held {
+    fn new(lead: Lead, pause: Duration) -> Self {
+        Self { lead, tried: Instant::now(), pause }
+    }
 }
 
 impl Node {
@@ -320,10 +329,14 @@ impl Shared {
         }
     }
 
-    /// Opens the copy: to lead if nobody does, or else to follow.
+    /// Opens the copy to follow, or to lead a shard that has no records. One that has some is led once the copy is at
+    /// their end: it may have much to read, and others none of it.
     fn open(&self) -> Result<Option<Opened>> {
         let status = self.journal.status(self.options.shard)?;
-        let lead = self.take_lead(&status)?;
+        let lead = match status.head == Head::EMPTY {
+            true => self.take_lead(&status)?,
+            false => None,
+        };
         self.open_as(lead, leader_of(&status))
     }
 
@@ -367,8 +380,13 @@ impl Shared {
             None => NodeRole::Follower { leader },
         };
         self.set(&role, Some(&store));
-        let lead = lead.map(|lead| Held { lead, renewed: Instant::now() });
+        let lead = lead.map(|lead| Held::new(lead, self.pause_after(true)));
         Ok(Some(Opened { store, lead }))
+    }
+
+    /// Time until a lead is renewed again: less where that has just failed.
+    fn pause_after(&self, renewed: bool) -> Duration {
+        self.options.lease / if renewed { 4 } else { 16 }
     }
 
     /// Does something, and renews a lead meanwhile.
@@ -399,11 +417,12 @@ impl Shared {
 
     fn lead(&self, store: Store, mut held: Held) -> Result<Option<Opened>> {
         let stopped = store.stopped().is_some();
-        let mut is_lost = false;
-        if stopped || held.renewed.elapsed() >= self.options.lease / 4 {
+        // One that its host closed, or whose writer is gone, cannot read either.
+        let mut is_lost = stopped && store.position().is_err();
+        if !is_lost && (stopped || held.tried.elapsed() >= held.pause) {
             let renewed = store.renew_lead();
             self.note_reached(renewed.as_ref().err());
-            held.renewed = Instant::now();
+            held = Held::new(held.lead, self.pause_after(renewed.is_ok()));
             is_lost = match renewed {
                 Ok(()) => stopped,
                 // It reads on while the journal is not reached, and who writes is told.
@@ -433,8 +452,11 @@ impl Shared {
         if lead.is_none() {
             return Ok(Some(Opened { store, lead: None }));
         }
-        self.set(&NodeRole::Changing, None);
-        self.close(Opened { store, lead: None });
+        // What is asked of the copy is answered first, which takes a while.
+        self.keeping(lead.as_ref(), || {
+            self.set(&NodeRole::Changing, None);
+            self.close(Opened { store, lead: None });
+        });
         self.open_as(lead, None)
     }
 

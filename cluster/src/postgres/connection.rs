@@ -7,11 +7,11 @@ use std::future::poll_fn;
 use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use grainstore::Result;
-use grainstore::journal::{invalid, unreachable};
+use grainstore::journal::{invalid, refused, unreachable};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
@@ -29,6 +29,8 @@ use super::{Typed, failed};
 
 /// Time in which a connection is made, and in which a call of little is answered.
 const CALL_TIME: Duration = Duration::from_secs(5);
+/// Time in which one of many hosts is to answer, at least.
+const MIN_HOST_TIME: Duration = Duration::from_secs(1);
 /// More time for each MiB that a call sends or is answered.
 const TIME_PER_MIB: Duration = Duration::from_millis(250);
 /// Time after which a server that acknowledges nothing is given up.
@@ -40,7 +42,8 @@ const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 /// Attempts of a call that the database asks to make again.
 const MAX_ATTEMPTS: u32 = 20;
 
-const URL_HINT: &str = "give postgresql://USER@HOST/DATABASE, or host=HOST user=USER dbname=DATABASE; sslmode is \
+pub(super) const URL_HINT: &str = "give postgresql://USER:PASSWORD@HOST/DATABASE, or host=HOST user=USER password=PASSWORD \
+                        dbname=DATABASE; sslmode is \
                         require, which checks the server's certificate and name, or disable";
 const ENCRYPT_HINT: &str =
     "add sslmode=require to the URL, or sslmode=disable if nobody else is on that network";
@@ -104,7 +107,10 @@ struct Names {
 
 /// Makes connections.
 pub(super) struct Connector {
-    config: Config,
+    /// Each host by itself: one that does not answer takes none of the time of the others.
+    hosts: Vec<Config>,
+    /// The host that answered last, which is tried first.
+    last: AtomicUsize,
     names: Arc<Names>,
     tls: Option<MakeRustlsConnect>,
 }
@@ -117,8 +123,11 @@ impl Connector {
             .target_session_attrs(TargetSessionAttrs::ReadWrite)
             .keepalives_idle(SILENCE)
             .tcp_user_timeout(SILENCE);
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CALL_TIME);
+        if let Some(host) = config.get_hosts().iter().find_map(with_at) {
+            return Err(invalid(
+                format!("{host} is no host"),
+                "write @ in a user or a password as %40, and % as %25",
+            ));
         }
         if config.get_application_name().is_none() {
             config.application_name("grainstore");
@@ -141,35 +150,136 @@ impl Connector {
         config.ssl_mode(if encrypts { SslMode::Require } else { SslMode::Disable });
         let tls = encrypts.then(|| tls(options.roots.as_deref())).transpose()?;
         let names = Arc::new(Names { place: place(&config), schema: options.schema.clone() });
-        Ok(Self { config, names, tls })
+        let hosts = hosts_of(&config)?;
+        Ok(Self { hosts, last: AtomicUsize::new(0), names, tls })
     }
 
+    /// Connects to the host that writes: that of the last connection is tried first, and the others in turn.
+    ///
+    /// # Errors
+    /// `ERR_IO`: what the last host said, or that none answered.
     pub(super) fn connect(&self) -> Result<Connection> {
+        let first = self.last.load(Ordering::Relaxed);
+        let mut outcome = Err(unreachable("no host of PostgreSQL is named"));
+        for at in (first..self.hosts.len()).chain(0..first) {
+            let Some(host) = self.hosts.get(at) else { continue };
+            outcome = self.connect_to(host);
+            if outcome.is_ok() {
+                self.last.store(at, Ordering::Relaxed);
+                break;
+            }
+        }
+        outcome
+    }
+
+    fn connect_to(&self, host: &Config) -> Result<Connection> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let warned = Arc::new(AtomicBool::new(false));
         let note = Arc::clone(&warned);
         let connecting = async {
             match &self.tls {
                 Some(tls) => {
-                    let (client, connection) = self.config.connect(tls.clone()).await?;
+                    let (client, connection) = host.connect(tls.clone()).await?;
                     tokio::spawn(drive(connection, note));
                     Ok(client)
                 }
                 None => {
-                    let (client, connection) = self.config.connect(NoTls).await?;
+                    let (client, connection) = host.connect(NoTls).await?;
                     tokio::spawn(drive(connection, note));
                     Ok(client)
                 }
             }
         };
         // The client's own limit ends once it is connected, and not when the server greets it.
-        let client = runtime.block_on(async { timeout(CALL_TIME, connecting).await });
-        let client = client.map_err(|_| silent(&self.names.place, CALL_TIME))?;
-        let client = client.map_err(|error| failed(&error, &self.names.place))?;
-        let since = Instant::now();
+        let limit = host_time(self.hosts.len());
+        let client = match runtime.block_on(async { timeout(limit, connecting).await }) {
+            Ok(Ok(client)) => client,
+            failure => {
+                // A name that is still looked up is not waited for.
+                runtime.shutdown_background();
+                let place = place(host);
+                return Err(match failure {
+                    Ok(Err(error)) => failed(&error, &place),
+                    _ => silent(&place, limit),
+                });
+            }
+        };
         let names = Arc::clone(&self.names);
-        let prepared = HashMap::new();
-        Ok(Connection { runtime, client, prepared, names, warned, is_good: true, since })
+        Ok(Connection {
+            runtime,
+            client,
+            prepared: HashMap::new(),
+            names,
+            warned,
+            is_good: true,
+            since: Instant::now(),
+            limit: CALL_TIME,
+        })
+    }
+}
+
+/// Time in which one of so many hosts is to answer.
+fn host_time(hosts: usize) -> Duration {
+    let hosts = u32::try_from(hosts).unwrap_or(u32::MAX).max(1);
+    (CALL_TIME / hosts).max(MIN_HOST_TIME)
+}
+
+/// Each host of a configuration as one of its own, with the rest of it.
+///
+/// # Errors
+/// `ERR_SCHEMA` where hosts, their addresses and their ports do not go together, or there is no host.
+fn hosts_of(all: &Config) -> Result<Vec<Config>> {
+    let (names, addresses, ports) = (all.get_hosts(), all.get_hostaddrs(), all.get_ports());
+    let count = names.len().max(addresses.len());
+    let goes = |length: usize| length == 0 || length == count;
+    if count == 0 || !goes(names.len()) || !goes(addresses.len()) {
+        return Err(invalid(
+            "the database has no host, or not as many hosts as addresses",
+            URL_HINT,
+        ));
+    }
+    if ports.len() > 1 && ports.len() != count {
+        return Err(invalid("there are not as many ports as hosts", URL_HINT));
+    }
+    // A name may have several addresses, and the second is to be tried as well.
+    let limit = host_time(count) / 2;
+    let limit = all.get_connect_timeout().map_or(limit, |said| limit.min(*said));
+    let of = |at: usize| {
+        let mut host = Config::new();
+        match names.get(at) {
+            Some(Host::Tcp(name)) => drop(host.host(name)),
+            #[cfg(unix)]
+            Some(Host::Unix(path)) => drop(host.host_path(path)),
+            None => {}
+        }
+        addresses.get(at).map(|address| host.hostaddr(*address));
+        ports.get(at).or(ports.first()).map(|port| host.port(*port));
+        all.get_user().map(|user| host.user(user));
+        all.get_password().map(|password| host.password(password));
+        all.get_dbname().map(|name| host.dbname(name));
+        all.get_options().map(|options| host.options(options));
+        all.get_application_name().map(|name| host.application_name(name));
+        all.get_keepalives_interval().map(|time| host.keepalives_interval(time));
+        all.get_keepalives_retries().map(|count| host.keepalives_retries(count));
+        all.get_tcp_user_timeout().map(|time| host.tcp_user_timeout(*time));
+        host.keepalives(all.get_keepalives())
+            .keepalives_idle(all.get_keepalives_idle())
+            .ssl_mode(all.get_ssl_mode())
+            .ssl_negotiation(all.get_ssl_negotiation())
+            .target_session_attrs(all.get_target_session_attrs())
+            .channel_binding(all.get_channel_binding())
+            .connect_timeout(limit);
+        host
+    };
+    Ok((0..count).map(of).collect())
+}
+
+/// A host with an @ in it, from behind that: before it is a part of a password.
+fn with_at(host: &Host) -> Option<&str> {
+    match host {
+        Host::Tcp(name) => name.rsplit_once('@').map(|(_, host)| host),
+        #[cfg(unix)]
+        Host::Unix(_) => None,
     }
 }
 
@@ -220,7 +330,11 @@ where
 
 /// `ERR_IO` of a server that did not answer.
 fn silent(place: &str, limit: Duration) -> grainstore::Error {
-    unreachable(format!("PostgreSQL at {place} did not answer within {} ms", limit.as_millis()))
+    let message = format!("PostgreSQL at {place} did not answer within {} ms", limit.as_millis());
+    refused(
+        message,
+        "check that it runs and is reached, and so does the standby that it waits for; nothing that was acknowledged is lost",
+    )
 }
 
 fn tls(roots: Option<&[u8]>) -> Result<MakeRustlsConnect> {
@@ -259,9 +373,16 @@ pub(super) struct Connection {
     warned: Arc<AtomicBool>,
     is_good: bool,
     since: Instant,
+    /// Time in which a call of little is answered.
+    limit: Duration,
 }
 
 impl Connection {
+    /// Sets the time in which a call of little is answered, `None` for the usual.
+    pub(super) fn set_limit(&mut self, limit: Option<Duration>) {
+        self.limit = limit.map_or(CALL_TIME, |limit| limit.min(CALL_TIME));
+    }
+
     /// Runs statements, again where the database asks for that. `bytes` is about what they send and are answered.
     ///
     /// # Errors
@@ -272,7 +393,7 @@ impl Connection {
         mut call: impl AsyncFnMut(&mut Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T> {
         let mebibytes = u32::try_from(bytes >> 20).unwrap_or(u32::MAX);
-        let limit = CALL_TIME.saturating_add(TIME_PER_MIB.saturating_mul(mebibytes));
+        let limit = self.limit.saturating_add(TIME_PER_MIB.saturating_mul(mebibytes));
         for attempt in 1..=MAX_ATTEMPTS {
             self.warned.store(false, Ordering::SeqCst);
             let Self { runtime, client, .. } = self;

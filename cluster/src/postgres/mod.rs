@@ -24,6 +24,8 @@ pub use connection::PostgresOptions;
 use connection::{Connection, Connector};
 use schema::{MAX_PART_BYTES, Statements};
 
+/// Time in which a renewal of a lead is answered, at least.
+const MIN_RENEWAL_TIME: Duration = Duration::from_secs(1);
 /// Connections that are kept while nobody uses them. A node uses two or three; a process may have many nodes.
 const MAX_IDLE: usize = 32;
 
@@ -187,7 +189,7 @@ impl PostgresJournal {
             return Ok(connection.change(append, &values, bytes.len())? == 1);
         }
         let (advance, insert) = (self.statements.advance(), self.statements.insert());
-        let put_slots = self.statements.put_slots();
+        let (prolong, put_slots) = (self.statements.prolong(), self.statements.put_slots());
         let slots = record.slots().len().saturating_mul(KEYRING_SLOT_BYTES);
         connection.call(bytes.len().saturating_add(slots), async |client| {
             let transaction = client.transaction().await?;
@@ -205,6 +207,11 @@ impl PostgresJournal {
                 let numbers = (&numbers as &(dyn ToSql + Sync), Type::INT8_ARRAY);
                 let values = [int(&shard), numbers, (&wrapped, Type::BYTEA_ARRAY)];
                 transaction.execute_typed(put_slots, &values).await?;
+            }
+            // Nobody else can renew or take the lead meanwhile, and a long record takes a while to send.
+            if bytes.len() > MAX_PART_BYTES {
+                let values = [int(&shard), int(&epoch), real(&ttl)];
+                transaction.execute_typed(prolong, &values).await?;
             }
             transaction.commit().await.map(|()| true)
         })
@@ -236,7 +243,15 @@ impl Journal for PostgresJournal {
         let (shard, epoch, ttl) = (number(lead.shard.0)?, number(lead.epoch)?, seconds(lead.ttl));
         let renew = self.statements.renew();
         let values = [int(&shard), int(&epoch), real(&ttl)];
-        match self.with(|connection| connection.row(renew, &values))? {
+        // One that hangs leaves time for another, on another connection.
+        let limit = (lead.ttl / 4).max(MIN_RENEWAL_TIME);
+        let renewed = self.with(|connection| {
+            connection.set_limit(Some(limit));
+            let renewed = connection.row(renew, &values);
+            connection.set_limit(None);
+            renewed
+        });
+        match renewed? {
             Some(row) => head_of(row.get(0), row.get(1)),
             None => Err(fenced(format!("another node took the lead of shard {}", lead.shard))),
         }
@@ -414,6 +429,12 @@ fn head_of(commit: i64, chain: &[u8]) -> Result<Head> {
 /// `ERR_IO` of the database.
 fn failed(error: &tokio_postgres::Error, place: &str) -> Error {
     let Some(said) = error.as_db_error() else {
+        if error.to_string().starts_with("invalid configuration") {
+            return invalid(
+                format!("PostgreSQL at {place}: {}", connection::causes(error)),
+                connection::URL_HINT,
+            );
+        }
         return unreachable(format!("PostgreSQL at {place}: {}", connection::causes(error)));
     };
     let code = said.code().code();

@@ -40,6 +40,7 @@ pub(super) struct Statements {
     release: String,
     append: String,
     advance: String,
+    prolong: String,
     insert: String,
     sizes: String,
     read: String,
@@ -98,6 +99,10 @@ impl Statements {
                 SELECT $1, moved.commit_no, 0, $2, $8 FROM moved"
             )),
             advance: of(ADVANCE),
+            prolong: of(
+                "UPDATE {s}.shard SET until = clock_timestamp() + $3 * interval '1 second' \
+                WHERE shard = $1 AND epoch = $2",
+            ),
             insert: of("INSERT INTO {s}.journal (shard, commit_no, part, epoch, body) \
                 VALUES ($1, $2, $3, $4, $5)"),
             sizes: of(&format!(
@@ -182,6 +187,11 @@ impl Statements {
 
     pub(super) fn advance(&self) -> &str {
         &self.advance
+    }
+
+    /// Counts the lease from now, and not from when the transaction began.
+    pub(super) fn prolong(&self) -> &str {
+        &self.prolong
     }
 
     pub(super) fn insert(&self) -> &str {

@@ -1,5 +1,6 @@
 //! What every journal does, by one in PostgreSQL; and what only a database can do.
 
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -422,4 +423,58 @@ fn heads_are_those_of_the_primary_whichever_host_is_named_first() {
     let all = appended(&journal, &lead, lead.head, 5);
     assert_eq!(journal.status(SHARD).unwrap().head, all[4].head());
     assert_eq!(journal.read(SHARD, 0, usize::MAX).unwrap(), all);
+}
+
+#[test]
+fn a_host_that_says_nothing_takes_no_time_of_the_one_that_writes() {
+    let Some(programs) = Programs::find() else { return };
+    let directory = open_directory();
+    let primary = Server::primary(&programs, &directory.path().join("primary"));
+    journal_of(&primary);
+    // The kernel takes the connection, and nobody greets.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let hosts = format!(
+        "host=127.0.0.1,127.0.0.1 port={},{} user=grain dbname=postgres",
+        silent.local_addr().unwrap().port(),
+        primary.port
+    );
+    let journal = PostgresJournal::new(&PostgresOptions::new(hosts)).unwrap();
+    let lead = journal.lead(SHARD, "a", LONG).unwrap();
+    assert_eq!(journal.status(SHARD).unwrap().epoch, lead.epoch);
+}
+
+#[test]
+fn an_append_that_lasts_for_longer_than_its_lease_prolongs_it() {
+    let Some(programs) = Programs::find() else { return };
+    let directory = open_directory();
+    let primary = Server::primary(&programs, &directory.path().join("primary"));
+    let journal = journal_of(&primary);
+    primary.sql(
+        "CREATE FUNCTION sleeps() RETURNS trigger LANGUAGE plpgsql AS \
+         'BEGIN PERFORM pg_sleep(1); RETURN NEW; END'",
+    );
+    primary.sql(
+        "CREATE TRIGGER sleeps BEFORE INSERT ON grainstore.journal \
+         FOR EACH ROW EXECUTE FUNCTION sleeps()",
+    );
+    let lead = journal.lead(SHARD, "a", Duration::from_secs(2)).unwrap();
+    let long = record(&lead, &lead.head, &vec![7; 3 << 20]);
+    journal.append(&lead, &lead.head, &long).unwrap();
+    assert!(!journal.status(SHARD).unwrap().lease.is_zero(), "it has ended");
+    assert_eq!(code(journal.lead(SHARD, "b", LONG)), "ERR_BUSY");
+}
+
+#[test]
+fn a_url_that_is_wrong_is_told_as_such() {
+    for (url, said) in [
+        ("postgresql://grain:p@ss@127.0.0.1/memory", "127.0.0.1 is no host"),
+        ("postgresql:///memory", "no host"),
+        ("host=a,b,c port=1,2 user=grain sslmode=disable", "ports"),
+        ("host=a hostaddr=127.0.0.1,127.0.0.2 user=grain sslmode=disable", "addresses"),
+    ] {
+        let refused = PostgresJournal::new(&PostgresOptions::new(url)).unwrap_err();
+        assert_eq!(refused.code(), "ERR_SCHEMA", "{url}: {refused}");
+        assert!(refused.to_string().contains(said), "{url}: {refused}");
+        assert!(!refused.to_string().contains("ss@"), "{refused}");
+    }
 }

@@ -1,26 +1,36 @@
 //! Nodes on one journal: one leads, the others follow, and another leads when it is gone.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use grainstore::format::BeliefBuilder;
-use grainstore::journal::{FileJournal, Journal};
+use grainstore::journal::{
+    FileJournal, Head, Journal, KeyringSlot, Lead, MemoryJournal, Record, ShardId, ShardStatus,
+    unreachable,
+};
 use grainstore::{
     ContentAddress, EpochMs, ErrorKind, MasterKey, OpenOptions, Result, SessionOptions, Store,
 };
-use grainstore_cluster::{Node, NodeOptions, NodeRole};
+use grainstore_cluster::{Attendant, Node, NodeOptions, NodeRole};
 
 use crate::journal::journal_of;
 use crate::server::{Programs, Server, open_directory};
 
 const SOON: Duration = Duration::from_secs(20);
+const LEASE: Duration = Duration::from_millis(800);
+
+fn options_of(name: &str, directory: &Path) -> NodeOptions {
+    let mut options = NodeOptions::new(name, directory.join(name));
+    options.lease = LEASE;
+    options.open = OpenOptions::new().key(MasterKey::new([7; 32]));
+    options
+}
 
 fn node(name: &str, directory: &Path, journal: &Arc<dyn Journal>) -> Node {
-    let mut options = NodeOptions::new(name, directory.join(name));
-    options.lease = Duration::from_millis(800);
-    options.open = OpenOptions::new().key(MasterKey::new([7; 32]));
-    Node::start(options, Arc::clone(journal)).unwrap()
+    Node::start(options_of(name, directory), Arc::clone(journal)).unwrap()
 }
 
 fn put(store: &Store, number: i64) -> Result<ContentAddress> {
@@ -75,9 +85,125 @@ fn another_node_leads_when_the_leader_is_gone_by_a_journal_in_postgresql() {
     let first = put(&store, 3).unwrap();
     server.kill();
     assert!(store.session(SessionOptions::default()).get(&first).is_ok());
-    let writer = std::thread::spawn(move || put(&store, 4));
-    std::thread::sleep(Duration::from_millis(500));
+    let writer = thread::spawn(move || put(&store, 4));
+    thread::sleep(Duration::from_millis(500));
     assert!(!writer.is_finished());
     server.start();
     writer.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_node_whose_copy_was_closed_by_its_host_opens_it_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::default());
+    let one = node("one", directory.path(), &journal);
+    let store = one.leading_store(SOON).unwrap();
+    put(&store, 1).unwrap();
+    let two = node("two", directory.path(), &journal);
+    two.store(SOON).unwrap().close().unwrap();
+    store.close().unwrap();
+    let again = loop {
+        let opened = one.leading_store(SOON).unwrap();
+        match opened.stopped() {
+            None => break opened,
+            Some(_) => thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    let written = put(&again, 2).unwrap();
+    let position = again.position().unwrap().unwrap();
+    let follower = loop {
+        let opened = two.store(SOON).unwrap();
+        match opened.stopped() {
+            None => break opened,
+            Some(_) => thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    follower.wait_for(position, SOON).unwrap();
+    assert!(follower.session(SessionOptions::default()).get(&written).is_ok());
+}
+
+/// A journal of which nobody can read the records.
+#[derive(Debug)]
+struct Unread(Arc<MemoryJournal>);
+
+impl Journal for Unread {
+    fn lead(&self, shard: ShardId, node: &str, ttl: Duration) -> Result<Lead> {
+        self.0.lead(shard, node, ttl)
+    }
+
+    fn renew(&self, lead: &Lead) -> Result<Head> {
+        self.0.renew(lead)
+    }
+
+    fn release(&self, lead: &Lead) -> Result<()> {
+        self.0.release(lead)
+    }
+
+    fn append(&self, lead: &Lead, after: &Head, record: &Record) -> Result<Head> {
+        self.0.append(lead, after, record)
+    }
+
+    fn read(&self, _shard: ShardId, _after: u64, _bytes: usize) -> Result<Vec<Record>> {
+        Err(unreachable("it takes long to read"))
+    }
+
+    fn keyring(&self, shard: ShardId, slots: Range<u32>) -> Result<(Head, Vec<KeyringSlot>)> {
+        self.0.keyring(shard, slots)
+    }
+
+    fn status(&self, shard: ShardId) -> Result<ShardStatus> {
+        self.0.status(shard)
+    }
+}
+
+#[test]
+fn a_node_that_has_yet_to_read_the_journal_keeps_nobody_from_the_lead() {
+    let directory = tempfile::tempdir().unwrap();
+    let memory = Arc::new(MemoryJournal::default());
+    let journal: Arc<dyn Journal> = Arc::<MemoryJournal>::clone(&memory);
+    let one = node("one", directory.path(), &journal);
+    put(&one.leading_store(SOON).unwrap(), 1).unwrap();
+    one.stop();
+    let epoch = journal.status(ShardId(1)).unwrap().epoch;
+    let unread: Arc<dyn Journal> = Arc::new(Unread(memory));
+    let new = node("new", directory.path(), &unread);
+    while !matches!(new.role(), NodeRole::Waiting(_)) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(journal.status(ShardId(1)).unwrap().epoch, epoch, "it has taken the lead");
+    let one = node("one", directory.path(), &journal);
+    put(&one.leading_store(SOON).unwrap(), 2).unwrap();
+}
+
+/// Closes slowly what it serves.
+#[derive(Debug)]
+struct Slow;
+
+impl Attendant for Slow {
+    fn opened(&self, _store: &Store, _role: &NodeRole) {}
+
+    fn closing(&self, _role: &NodeRole) {
+        thread::sleep(LEASE * 3);
+    }
+}
+
+#[test]
+fn a_lead_that_was_taken_is_kept_while_what_the_copy_is_asked_is_answered() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::default());
+    let one = node("one", directory.path(), &journal);
+    put(&one.leading_store(SOON).unwrap(), 1).unwrap();
+    let mut options = options_of("two", directory.path());
+    options.attendant = Some(Arc::new(Slow));
+    let two = Node::start(options, Arc::clone(&journal)).unwrap();
+    two.store(SOON).unwrap();
+    let epoch = journal.status(ShardId(1)).unwrap().epoch;
+    one.stop();
+    while journal.status(ShardId(1)).unwrap().leader.as_deref() != Some("two") {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let three = node("three", directory.path(), &journal);
+    put(&two.leading_store(SOON).unwrap(), 2).unwrap();
+    assert_eq!(journal.status(ShardId(1)).unwrap().epoch, epoch + 1, "another took the lead");
+    three.store(SOON).unwrap();
 }

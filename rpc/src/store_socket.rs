@@ -1,5 +1,7 @@
 //! A store that this process has opened by itself, and serves others.
 
+use std::time::Duration;
+
 use grainstore::{OpenOptions, Store};
 
 use crate::error::{Code, Error, Result};
@@ -37,6 +39,26 @@ impl StoreSocket {
             let message = format!("other processes cannot use this store: {error}");
             Error::new(Code::Io, message, "put it where sockets can be, on a local disk")
         })
+    }
+
+    /// Takes no new requests, and returns once everything is answered that was asked before, or after so long: what is left
+    /// then is cancelled, and ends with `ERR_IO` when the store is closed.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use grainstore::{OpenOptions, Store};
+    /// # use grainstore_rpc::StoreSocket;
+    /// # if !cfg!(target_os = "linux") { return Ok(()) }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let options = OpenOptions::new().create(true);
+    /// # let store = Store::open(directory.path(), &options)?;
+    /// let socket = StoreSocket::open(&store, &options)?;
+    /// socket.close_within(Duration::from_secs(1));
+    /// store.close()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn close_within(mut self, patience: Duration) {
+        self.0.stop_within(patience);
     }
 }
 

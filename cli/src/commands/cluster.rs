@@ -18,7 +18,7 @@ use grainstore_rpc::StoreSocket;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::context::Context;
+use crate::context::{Context, with_opening_hint};
 use crate::error::{Code, Error, Result};
 use crate::interrupt::set_at_signals;
 use crate::output::Output;
@@ -43,7 +43,7 @@ enum What {
     /// Run a node, until a signal stops it
     ///
     /// It prints a line whenever its role changes. Other commands use its copy by --store, as that of any process that has
-    /// a store open: reads are answered here, and writes where the shard is led.
+    /// a store open: every node answers reads, and the one that leads takes writes, which are ERR_NOT_LEADER elsewhere.
     Node {
         #[command(flatten)]
         database: Database,
@@ -65,11 +65,11 @@ enum What {
     },
     /// Print where the journal of each shard stands, and who leads it
     Status(Database),
-    /// Print the place of a copy in the journal: what was acknowledged before is at this place or before it
+    /// Print the position of a copy in the journal: what was acknowledged before is at this position or before it
     Position,
-    /// Wait until reads of a copy see a place of the journal, or all that was acknowledged by now
+    /// Wait until reads of a copy see a position of the journal, or all that was acknowledged by now
     Wait {
-        /// A place, as `position` prints it on another node
+        /// A position, as `position` prints it on another node
         #[arg(value_name = "POSITION")]
         position: Option<String>,
         /// Milliseconds to wait
@@ -90,7 +90,7 @@ struct Place {
 struct Database {
     /// A URL of PostgreSQL, or name=value pairs; better in the environment if it has a password
     #[arg(long, value_name = "URL", env = "GRAINSTORE_JOURNAL", hide_env_values = true)]
-    journal: String,
+    journal: Option<String>,
     /// The schema of the tables: one for each cluster of a database
     #[arg(long, value_name = "NAME", default_value = "grainstore")]
     schema: String,
@@ -101,7 +101,12 @@ struct Database {
 
 impl Database {
     fn journal(&self) -> Result<PostgresJournal> {
-        let mut options = PostgresOptions::new(&self.journal).schema(&self.schema);
+        let named = self.journal.as_ref().filter(|url| !url.trim().is_empty());
+        let url = named.ok_or_else(|| {
+            let hint = "export GRAINSTORE_JOURNAL=postgresql://USER:PASSWORD@HOST/DATABASE, or give --journal";
+            Error::usage(Code::Schema, "no journal is named", hint)
+        })?;
+        let mut options = PostgresOptions::new(url).schema(&self.schema);
         if let Some(file) = &self.roots {
             let pem = fs::read(file).map_err(|error| {
                 let message = format!("{}: {error}", file.display());
@@ -141,7 +146,11 @@ impl Cluster {
                 match warn_if_asynchronous(&journal, context) {
                     // It waits for a database that is not up yet.
                     Err(error) if error.refusal().is_some_and(|said| said.code == "ERR_IO") => {
-                        context.output.note(&format!("note: {error}; the node tries again"));
+                        let hint =
+                            error.refusal().map(|said| said.hint.clone()).unwrap_or_default();
+                        context
+                            .output
+                            .note(&format!("note: {error}; the node tries again ({hint})"));
                     }
                     told => drop(told?),
                 }
@@ -153,6 +162,7 @@ impl Cluster {
                 options.patience = Duration::from_millis(patience_ms);
                 let teller = Arc::new(Teller {
                     node: options.name.clone(),
+                    patience: options.lease / 2,
                     open: options.open.clone(),
                     is_json: context.output.is_json(),
                     socket: Mutex::default(),
@@ -169,7 +179,10 @@ impl Cluster {
 
 /// Prints the place of the copy in --store.
 fn tell_place(context: &mut Context<'_>, method: &str, asked: &Value) -> Result<()> {
-    let place: Place = context.reach()?.read(method, asked)?;
+    let not_there = "start its node (`grain cluster node`), and wait until that leads or follows";
+    let reached = context.reach();
+    let reached = reached.map_err(|error| error.with_hint_for(Code::NotFound.name(), not_there))?;
+    let place: Place = reached.read(method, asked)?;
     let Some(position) = &place.position else {
         let message = "this store has no journal, and so no positions";
         return Err(Error::new(Code::Conflict, message, "name the copy of a node by --store"));
@@ -185,7 +198,8 @@ fn run_node(options: NodeOptions, journal: Arc<dyn Journal>) -> Result<()> {
     let node = Node::start(options, journal)?;
     while !stop.load(Ordering::SeqCst) {
         if let NodeRole::Stopped(error) = node.role() {
-            return Err(error.into());
+            let error = Error::from(error);
+            return Err(if error.has_code(Code::Key) { with_opening_hint(error) } else { error });
         }
         thread::sleep(LOOK_EVERY);
     }
@@ -202,8 +216,8 @@ fn warn_if_asynchronous(
         Replication::Synchronous => "synchronous",
         _ => {
             context.output.note(
-                "note: this database does not wait for a standby: if it fails over, what was acknowledged may be lost \
-                 (set synchronous_standby_names)",
+                "note: this database does not wait for a standby, which is fine for a try: if it fails over, what was \
+                 acknowledged may be lost (docs/cluster.md, \"Running it\")",
             );
             "asynchronous"
         }
@@ -243,6 +257,8 @@ fn status(journal: &PostgresJournal, context: &mut Context<'_>) -> Result<()> {
 #[derive(Debug)]
 struct Teller {
     node: String,
+    /// Time for which requests are waited for that run while the role changes.
+    patience: Duration,
     open: OpenOptions,
     is_json: bool,
     socket: Mutex<Option<StoreSocket>>,
@@ -260,6 +276,11 @@ impl Teller {
         };
         let name = role.name();
         let mut line = match role {
+            NodeRole::Follower { leader: Some(leader) } if *leader == self.node => {
+                format!(
+                    "{name} of {leader}, which is its own lead of before or another node of its name"
+                )
+            }
             NodeRole::Follower { leader: Some(leader) } => format!("{name} of {leader}"),
             NodeRole::Follower { leader: None } => format!("{name}; nobody leads"),
             _ => name.to_owned(),
@@ -272,7 +293,7 @@ impl Teller {
             line = format!("{line}, at {position}");
         }
         if let Some(error) = error {
-            line = format!("{line}: {error} ({})", error.code());
+            line = format!("{line}: {error} ({}; {})", error.code(), error.hint());
         }
         let told = error.map_or_else(|| last, |_| line.clone());
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -287,6 +308,7 @@ impl Teller {
             "position": position,
             "code": error.map_or(Value::Null, |error| error.code().into()),
             "error": error.map(ToString::to_string),
+            "hint": error.map(GrainstoreError::hint),
         });
         self.print(told, &line);
     }
@@ -306,11 +328,10 @@ impl Teller {
     }
 
     fn set_socket(&self, socket: Option<StoreSocket>) {
-        let before = std::mem::replace(
-            &mut *self.socket.lock().unwrap_or_else(PoisonError::into_inner),
-            socket,
-        );
-        drop(before);
+        let mut place = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = std::mem::replace(&mut *place, socket) {
+            before.close_within(self.patience);
+        }
     }
 }
 
@@ -340,11 +361,17 @@ impl Attendant for Teller {
         let line = failed.map_or_else(
             || "the journal is reached again".to_owned(),
             |error| {
-                format!("the journal is not reached, and reads go on: {error} ({})", error.code())
+                let (code, hint) = (error.code(), error.hint());
+                format!("the journal is not reached, and reads go on: {error} ({code}; {hint})")
             },
         );
         let code = failed.map_or(Value::Null, |error| error.code().into());
-        let told = json!({ "journal_reached": failed.is_none(), "code": code, "error": failed.map(ToString::to_string) });
+        let told = json!({
+            "journal_reached": failed.is_none(),
+            "code": code,
+            "error": failed.map(ToString::to_string),
+            "hint": failed.map(GrainstoreError::hint),
+        });
         self.print(told, &line);
     }
 }

@@ -136,24 +136,37 @@ impl Service {
     /// than a moment, `tell` gets the number of requests. Signs of life are given meanwhile. The caller still has the
     /// store open.
     pub(crate) fn stop(&mut self, tell: &mut dyn FnMut(usize)) {
+        self.stop_by(None, tell);
+    }
+
+    /// As [`Service::stop`], but returns after so long: what is not answered then is cancelled, and fails once the caller
+    /// closes the store.
+    pub(crate) fn stop_within(&mut self, patience: Duration) {
+        self.stop_by(Instant::now().checked_add(patience), &mut |_| {});
+    }
+
+    fn stop_by(&mut self, end: Option<Instant>, tell: &mut dyn FnMut(usize)) {
         let Some(accepting) = self.accepting.take() else { return };
         self.shared.connections().is_closing = true;
-        self.finish(Role::Asks, tell);
+        self.finish(Role::Asks, end, tell);
         // What was asked is answered by the help of those that embed.
-        self.finish(Role::Embeds, tell);
+        self.finish(Role::Embeds, end, tell);
         self.wake = None;
         let _ = accepting.join();
         self.shared.listener.remove();
-        self.finish(Role::Greets, &mut |_| {});
+        self.finish(Role::Greets, end, &mut |_| {});
     }
 
-    /// Ends the connections of a role once what they asked is answered.
-    fn finish(&self, role: Role, tell: &mut dyn FnMut(usize)) {
+    /// Ends the connections of a role once what they asked is answered, or cancels what is not by a moment.
+    fn finish(&self, role: Role, end: Option<Instant>, tell: &mut dyn FnMut(usize)) {
         let (began, mut told) = (Instant::now(), false);
         loop {
             let left = self.shared.end(role);
             if left == 0 {
                 return;
+            }
+            if end.is_some_and(|end| end <= Instant::now()) {
+                return self.shared.cancel(role);
             }
             if !told && began.elapsed() >= MOMENT {
                 told = true;
@@ -195,6 +208,12 @@ impl Serving {
             let _ = one.stream.shutdown(how);
         }
         left
+    }
+
+    /// Cancels what the connections of a role were asked.
+    fn cancel(&self, role: Role) {
+        let connections = self.connections();
+        connections.all.values().filter(|one| one.role == role).for_each(|one| one.cancel.cancel());
     }
 
     /// Notes what a connection is for. Returns `false` where the store is being closed.

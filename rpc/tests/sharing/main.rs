@@ -16,8 +16,9 @@ use std::thread;
 use std::time::Duration;
 
 use grainstore::cal::CancelHandle;
-use grainstore::{MasterKey, OpenOptions, SessionOptions};
-use grainstore_rpc::{Client, ClientOptions, Error, Following};
+use grainstore::journal::{Journal, MemoryJournal, ShardId};
+use grainstore::{MasterKey, OpenOptions, SessionOptions, Store};
+use grainstore_rpc::{Client, ClientOptions, Error, Following, StoreSocket};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -551,4 +552,28 @@ fn a_store_that_took_the_place_of_another_is_refused() {
         Client::open(&store, plain()).unwrap().call::<Value>("stats", &json!({})).unwrap()["grains"],
         0
     );
+}
+
+#[test]
+fn a_socket_that_is_closed_within_a_time_waits_for_no_request_that_lasts() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::default());
+    let lead = journal.lead(ShardId(1), "one", Duration::from_secs(600)).unwrap();
+    let opening = OpenOptions::new().create(true);
+    let leading = opening.clone().leading(journal, lead, Duration::from_secs(1));
+    let store = Store::open(dir.path(), &leading).unwrap();
+    let socket = StoreSocket::open(&store, &opening).unwrap();
+    let client = Client::open(dir.path(), plain()).unwrap();
+    assert!(client.owner().is_some());
+    let asks = client.clone();
+    let asking = thread::spawn(move || {
+        asks.call::<Value>("wait_for", &json!({ "position": "1:1000", "timeout_ms": 600_000 }))
+    });
+    // It is asked by then; an earlier end would only try less.
+    thread::sleep(Duration::from_secs(1));
+    socket.close_within(Duration::from_millis(100));
+    assert!(!asking.is_finished());
+    store.close().unwrap();
+    let (code, _) = refusal(&asking.join().unwrap().unwrap_err());
+    assert_eq!(code, "ERR_IO");
 }

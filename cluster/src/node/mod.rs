@@ -364,7 +364,11 @@ impl Shared {
         // Opening may last for longer than the lease: it may have much to read.
         let opened = self.keeping(lead.as_ref(), || {
             let store = Store::open(path, &options)?;
-            store.renew_lead().map(|()| store)
+            match store.renew_lead() {
+                // An append says whether it still leads, and it is renewed soon.
+                Err(failed) if failed.kind() != ErrorKind::Io => Err(failed),
+                _ => Ok(store),
+            }
         });
         let store = match opened {
             Ok(store) => store,

@@ -244,7 +244,7 @@ impl Journal for PostgresJournal {
         let renew = self.statements.renew();
         let values = [int(&shard), int(&epoch), real(&ttl)];
         // One that hangs leaves time for another, on another connection.
-        let limit = (lead.ttl / 4).max(MIN_RENEWAL_TIME);
+        let limit = (lead.ttl / 2).max(MIN_RENEWAL_TIME);
         let renewed = self.with(|connection| {
             connection.set_limit(Some(limit));
             let renewed = connection.row(renew, &values);
@@ -430,10 +430,8 @@ fn head_of(commit: i64, chain: &[u8]) -> Result<Head> {
 fn failed(error: &tokio_postgres::Error, place: &str) -> Error {
     let Some(said) = error.as_db_error() else {
         if error.to_string().starts_with("invalid configuration") {
-            return invalid(
-                format!("PostgreSQL at {place}: {}", connection::causes(error)),
-                connection::URL_HINT,
-            );
+            let message = format!("PostgreSQL at {place}: {}", connection::causes(error));
+            return refused(message, connection::URL_HINT);
         }
         return unreachable(format!("PostgreSQL at {place}: {}", connection::causes(error)));
     };

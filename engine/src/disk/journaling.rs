@@ -100,12 +100,49 @@ pub(crate) struct Unsynced {
     since: Instant,
 }
 
+/// Time for which a copy stands still where its files are to be scrubbed, and somebody reads from those of an earlier
+/// scrub.
+const MAX_SCRUB_DELAY: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 30 });
+/// Time between two looks at whether somebody still does.
+const TRY_SCRUB_EVERY: Duration = Duration::from_millis(50);
+
 /// What a copy that follows has yet to do.
 #[derive(Debug, Default)]
 pub(crate) struct Following {
     pub(crate) unsynced: Unsynced,
-    /// True while its files have what records erased, since somebody still reads from those of before.
-    pub(crate) owes_scrub: bool,
+    /// True while somebody reads from files that were replaced, and are to be overwritten then.
+    pub(crate) is_read: bool,
+    /// Its wait for them, while its files are to be scrubbed before it goes on.
+    pub(crate) wait: Option<Wait>,
+}
+
+/// A wait for readers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wait {
+    since: Instant,
+    tried: Instant,
+}
+
+impl Wait {
+    /// Begins to wait, or goes on.
+    ///
+    /// # Errors
+    /// `ERR_BUSY` once it took too long.
+    pub(crate) fn go_on(before: Option<Self>) -> Result<Self> {
+        let tried = Instant::now();
+        let since = before.map_or(tried, |before| before.since);
+        if since.elapsed() > MAX_SCRUB_DELAY {
+            let message = "somebody reads for too long from files that are to be overwritten";
+            return Err(Error::new(ErrorKind::Busy, message)
+                .with_hint("open this copy again, which ends what is read of it"));
+        }
+        Ok(Self { since, tried })
+    }
+
+    /// Returns `true` if it is time to look again.
+    pub(crate) fn is_to_be_tried(self) -> bool {
+        self.tried.elapsed() > TRY_SCRUB_EVERY
+    }
 }
 
 impl Default for Unsynced {

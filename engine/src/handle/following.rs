@@ -48,6 +48,16 @@ pub(super) struct NewSlots {
     pub(super) at_once: bool,
 }
 
+/// How far a copy followed what it was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Followed {
+    All,
+    /// All, and its files were scrubbed. Somebody may read from those of before.
+    Scrubbed,
+    /// Up to a record for which its files are to be scrubbed, once nobody reads from those of an earlier scrub.
+    UpToScrub,
+}
+
 impl Effects {
     /// The effects of a record on a copy whose log has `last`, which is set to what it has after it.
     fn of(changes: &ChangeRecord, last: &mut Sequence) -> Result<Self> {
@@ -91,8 +101,8 @@ impl Effects {
 }
 
 impl Writer {
-    /// Writes the records after a place, which the copy is at, and publishes them. Returns `true` if its files are still
-    /// to be scrubbed, once nobody reads from those of before.
+    /// Writes the records after a place, which the copy is at, and publishes them: all, or those before one for which the
+    /// files are to be scrubbed while somebody still reads from those of an earlier scrub.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`, after which the copy is to be opened again.
@@ -101,11 +111,14 @@ impl Writer {
         from: &Position,
         (batch, new, applying): (&[Record], NewSlots, Applying),
         switch: &SharedCalSwitch,
-    ) -> Result<bool> {
+    ) -> Result<Followed> {
         self.check_running()?;
         self.stop_on_error(|writer| {
-            let (mut from, mut rest, mut owes_scrub) = (*from, batch, false);
+            let (mut from, mut rest, mut scrubbed) = (*from, batch, false);
             if new.at_once {
+                if writer.is_kept_from_scrub()? {
+                    return Ok(Followed::UpToScrub);
+                }
                 return writer.follow_at_once(&from, (batch, &new.slots), switch);
             }
             writer.adopt_slots(&new.slots)?;
@@ -128,13 +141,35 @@ impl Writer {
                 }
                 rest = later;
                 if let (Some(effects), Some((one, later))) = (special, rest.split_first()) {
-                    let owes;
-                    (from, owes) = writer.follow_effects(&from, one, (effects, switch))?;
-                    (rest, owes_scrub) = (later, owes_scrub || owes);
+                    let scrubs = writer.ends_erasure(&effects)?;
+                    if scrubs && writer.is_kept_from_scrub()? {
+                        return Ok(Followed::UpToScrub);
+                    }
+                    scrubbed |= scrubs;
+                    from = writer.follow_effects(&from, one, (effects, switch), scrubs)?;
+                    rest = later;
                 }
             }
-            Ok(owes_scrub)
+            Ok(if scrubbed { Followed::Scrubbed } else { Followed::All })
         })
+    }
+
+    /// Returns `true` if somebody still reads from files that an earlier scrub replaced.
+    fn is_kept_from_scrub(&mut self) -> Result<bool> {
+        if !self.has_old_readers() {
+            return Ok(false);
+        }
+        // It may be the folding that reads them.
+        self.fold_all()?;
+        Ok(self.has_old_readers())
+    }
+
+    /// Returns `true` if a record says that the leader has scrubbed its files: it forgets that they are to be.
+    fn ends_erasure(&self, effects: &Effects) -> Result<bool> {
+        let Some(row) = &effects.erasures else { return Ok(false) };
+        let pending = ErasureRecord::open(row)?.pending;
+        let is_scrubbed = |of: &PendingScrub| pending.iter().all(|still| still.user != of.user);
+        Ok(self.view.erasures()?.pending.iter().any(is_scrubbed))
     }
 
     fn follow_effects(
@@ -142,27 +177,17 @@ impl Writer {
         from: &Position,
         record: &Record,
         (effects, switch): (Effects, &SharedCalSwitch),
-    ) -> Result<(Position, bool)> {
+        scrubs: bool,
+    ) -> Result<Position> {
         self.fold_before(&effects)?;
-        let (mut applying, mut owes_scrub) = (Applying::Synced, false);
-        if let Some(row) = &effects.erasures {
-            let pending = ErasureRecord::open(row)?.pending;
-            let is_scrubbed = |of: &PendingScrub| pending.iter().all(|still| still.user != of.user);
-            if self.view.erasures()?.pending.iter().any(is_scrubbed) {
-                // The leader has scrubbed its files, and forgets that they are to be.
-                self.fold_all()?;
-                match self.has_old_readers() {
-                    false => self.scrub_copy()?,
-                    // Those have to be overwritten before others can be: noted, and done later.
-                    true => applying = Applying::WhenOpened,
-                }
-                owes_scrub = self.has_old_readers();
-            }
+        if scrubs {
+            // Before the record: once all erasures are scrubbed, lists are believed.
+            self.scrub_copy()?;
         }
         let touched = self.dependents(&effects)?;
-        let to = apply_batch(&self.db, from, std::slice::from_ref(record), applying)?;
+        let to = apply_batch(&self.db, from, std::slice::from_ref(record), Applying::Synced)?;
         self.publish_effects(effects, touched, switch)?;
-        Ok((to, owes_scrub))
+        Ok(to)
     }
 
     /// Writes records and publishes them together: grains are encrypted under keys that later ones of them destroyed.
@@ -171,7 +196,7 @@ impl Writer {
         from: &Position,
         (batch, slots): (&[Record], &[KeyringSlot]),
         switch: &SharedCalSwitch,
-    ) -> Result<bool> {
+    ) -> Result<Followed> {
         let (mut all, mut last) = (Effects::default(), self.view.last_sequence()?);
         for record in batch {
             all.add(Effects::of(&record.changes()?, &mut last)?);
@@ -184,7 +209,8 @@ impl Writer {
         all.stubbed.retain(|at| *at <= shown);
         let touched = self.dependents(&all)?;
         self.publish_effects(all, touched, switch)?;
-        self.scrub_without_readers()
+        self.scrub_what_was_read()?;
+        Ok(Followed::Scrubbed)
     }
 
     /// Has the index hold all grains before keys are destroyed: the addresses of those that are encrypted under them
@@ -255,7 +281,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Scrubs the files if they have pages of what records erased that were applied without a scrub.
+    /// Scrubs the files if records erased something when the copy was opened: their pages of before are there still.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -265,20 +291,6 @@ impl Writer {
             end_scrub(&self.db)?;
         }
         Ok(())
-    }
-
-    /// As [`Writer::scrub_what_was_read`], once nobody reads from files of before, which are overwritten first. Returns
-    /// `true` if that is still to come.
-    ///
-    /// # Errors
-    /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(super) fn scrub_without_readers(&mut self) -> Result<bool> {
-        self.fold_all()?;
-        if self.has_old_readers() {
-            return Ok(true);
-        }
-        self.scrub_what_was_read()?;
-        Ok(self.has_old_readers())
     }
 
     /// Replaces the files of this copy by ones that never contained what was erased.

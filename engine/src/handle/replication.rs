@@ -15,13 +15,13 @@ use crate::disk::journaled_keyring::{
     needed_slots, slots_in,
 };
 use crate::disk::journaling::{
-    Applying, CommitPosition, Following, JournalWriter, Source, catch_up, check_end, next_batch,
-    place_after, position_in,
+    Applying, CommitPosition, Following, JournalWriter, Source, Wait, catch_up, check_end,
+    next_batch, place_after, position_in,
 };
 use crate::disk::keyring::{self, KeyProvider, Keyring};
 use crate::disk::position::Position;
 use crate::disk::vault::Vault;
-use crate::handle::following::NewSlots;
+use crate::handle::following::{Followed, NewSlots};
 use crate::handle::meta::{no_key_given, not_encrypted};
 use crate::handle::options::{JournalRole, Journaling, OpenOptions};
 use crate::handle::store::Store;
@@ -54,8 +54,10 @@ impl Store {
     /// place it is at then. A leader is where it is: [`Store::wait_for_latest`] asks whether it still leads.
     ///
     /// # Errors
-    /// `ERR_DIVERGED` if this copy has what the journal has not, and serves no more: close it. `ERR_IO` if the
-    /// journal is not reached, `ERR_INTEGRITY`, `ERR_STORE_VERSION`.
+    /// `ERR_DIVERGED` if this copy has what the journal has not, and serves no more: close it. `ERR_BUSY` if readers of
+    /// its files keep it from an erasure for longer than 30 seconds, in which it stands still; `ERR_TIMEOUT` if it is
+    /// to be opened again in order to follow. `ERR_IO` if the journal is not reached, `ERR_INTEGRITY`,
+    /// `ERR_STORE_VERSION`.
     pub fn follow(&self) -> Result<Option<CommitPosition>> {
         match self.follow_status()? {
             Some((at, _)) => Ok(Some(at)),
@@ -74,8 +76,8 @@ impl Store {
         self.follow_to_head(journaling, &mut state).map(Some)
     }
 
-    /// Applies what the journal has when this is called. What is appended meanwhile is for the next call: under a steady
-    /// load there would be no end.
+    /// Applies what the journal has when this is called, or what comes before a scrub that waits for readers. What is
+    /// appended meanwhile is for the next call: under a steady load there would be no end.
     fn follow_to_head(
         &self,
         journaling: &Journaling,
@@ -85,7 +87,7 @@ impl Store {
         let status = journaling.journal.status(from.shard)?;
         journaling.note_leader(&status);
         check_end(&from.head, &status.head)?;
-        while from.head.commit < status.head.commit {
+        while from.head.commit < status.head.commit && state.wait.is_none_or(Wait::is_to_be_tried) {
             // The view is not kept: a scrub waits for whoever reads the files of before.
             let vault = self.inner().view()?.vault().clone();
             let source = journaling.source(&vault);
@@ -93,13 +95,19 @@ impl Store {
             let slots = Self::new_slots(source, &mut batch)?;
             let (switch, syncs) = (self.inner().switch.clone(), state.unsynced.add(batch.len()));
             let applying = if syncs { Applying::Synced } else { Applying::Unsynced };
-            state.owes_scrub |= self.run_exclusive_on_index(move |writer| {
+            let followed = self.run_exclusive_on_index(move |writer| {
                 writer.follow(&from, (&batch, slots, applying), &switch)
             })?;
+            state.is_read |= followed != Followed::All;
+            state.wait = match followed {
+                Followed::UpToScrub => Some(Wait::go_on(state.wait)?),
+                _ => None,
+            };
             from = self.place(journaling)?;
         }
-        if state.owes_scrub {
-            state.owes_scrub = self.run_exclusive_on_index(Writer::scrub_without_readers)?;
+        if state.is_read {
+            // What nobody reads any more is overwritten.
+            state.is_read = self.run_exclusive_on_index(|writer| Ok(writer.has_old_readers()))?;
         }
         Ok((CommitPosition::new(from.shard, from.head.commit), status))
     }

@@ -17,7 +17,9 @@ use crate::journal::{
     CommitPosition, Head, Journal, KeyringSlot, Lead, MemoryJournal, Record, ShardId, ShardStatus,
     unreachable,
 };
-use crate::{EraseOptions, OpenOptions, PageOptions, Result, SessionOptions, Store};
+use crate::{
+    ContentAddress, EraseOptions, OpenOptions, PageOptions, Result, SessionOptions, Store,
+};
 
 type OnRead = Box<dyn FnMut(u64) -> Result<()> + Send>;
 
@@ -169,36 +171,82 @@ fn what_is_left_of_a_copy_that_was_being_made_is_overwritten() {
     assert!(!copy.join("grains.redb.new").exists());
 }
 
-#[test]
-fn erasures_while_somebody_reads_a_copy_are_scrubbed_once_they_have_read() {
-    let nodes = Nodes::with(MemoryJournal::default());
+/// A leader with two grains of these words, and a copy of it.
+fn with_two(nodes: &Nodes, words: [&str; 2]) -> (Store, Store, Vec<ContentAddress>) {
     let leader = nodes.lead("one");
-    let operator = leader.session(SessionOptions::default());
-    let words = ["wolframite", "cassiterite"];
     let grains: Vec<_> =
         (1..).zip(words).map(|(number, word)| put_event(&leader, number, word)).collect();
     put(&leader, "ann", 1).unwrap();
     let follower = nodes.follow("two");
     follower.flush().unwrap();
+    (leader, follower, grains)
+}
+
+fn erase(leader: &Store, grain: &ContentAddress) {
+    let operator = leader.session(SessionOptions::default());
+    operator.erase(grain, "asked", &EraseOptions::default()).unwrap();
+    leader.scrub().unwrap();
+}
+
+#[test]
+fn a_copy_stands_still_where_it_is_to_be_scrubbed_and_somebody_reads_of_a_scrub_before() {
+    let nodes = Nodes::with(MemoryJournal::default());
+    let words = ["wolframite", "cassiterite"];
+    let (leader, follower, grains) = with_two(&nodes, words);
     let reader = follower.inner().view().unwrap();
-    for grain in &grains {
-        operator.erase(grain, "asked", &EraseOptions::default()).unwrap();
-        leader.scrub().unwrap();
-        follower.follow().unwrap();
-        let shown = follower.session(SessionOptions::default()).get(grain);
-        assert_eq!(code(shown), "ERR_ERASED");
-    }
-    assert_eq!(at(&follower), at(&leader));
-    let found = |word: &str| files_with(&nodes.path("two"), word.as_bytes());
-    assert_ne!(found(words[1]), Vec::<PathBuf>::new(), "it is still read");
-    drop(reader);
+    erase(&leader, &grains[0]);
     follower.follow().unwrap();
+    assert_eq!(at(&follower), at(&leader), "the first is scrubbed");
+    erase(&leader, &grains[1]);
+    follower.follow().unwrap();
+    assert!(at(&follower).commit < at(&leader).commit);
+    let session = follower.session(SessionOptions::default());
+    assert_eq!(code(session.get(&grains[1])), "ERR_ERASED");
+    let page = session.query(&Query::default(), &PageOptions::first(9)).unwrap();
+    assert_eq!((page.total, page.results.len()), (Some(1), 1));
+    let report = follower.verify(true).unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    let short = Duration::from_millis(20);
+    assert_eq!(code(follower.wait_for(at(&leader), short)), "ERR_TIMEOUT");
+    drop((reader, session));
+    follower.wait_for(at(&leader), SOON).unwrap();
     for word in words {
-        assert_eq!(found(word), Vec::<PathBuf>::new(), "{word}");
+        let found = files_with(&nodes.path("two"), word.as_bytes());
+        assert_eq!(found, Vec::<PathBuf>::new(), "{word}");
     }
     nodes.hand_over(&leader);
     follower.close().unwrap();
     nodes.assert_same(&["one", "two"]);
+}
+
+#[test]
+fn files_that_a_scrub_replaced_are_overwritten_when_their_last_reader_is_gone() {
+    let nodes = Nodes::with(MemoryJournal::default());
+    let (leader, follower, grains) = with_two(&nodes, ["wolframite", "cassiterite"]);
+    let reader = follower.inner().view().unwrap();
+    erase(&leader, &grains[0]);
+    follower.follow().unwrap();
+    let found = || files_with(&nodes.path("two"), b"wolframite");
+    assert_ne!(found(), Vec::<PathBuf>::new(), "they are still read");
+    drop(reader);
+    follower.follow().unwrap();
+    assert_eq!(found(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_copy_whose_readers_keep_it_from_an_erasure_for_too_long_is_to_be_opened_again() {
+    let nodes = Nodes::with(MemoryJournal::default());
+    let (leader, follower, grains) = with_two(&nodes, ["wolframite", "cassiterite"]);
+    let reader = follower.inner().view().unwrap();
+    grains.iter().for_each(|grain| {
+        erase(&leader, grain);
+        follower.follow().unwrap();
+    });
+    assert_eq!(code(follower.wait_for(at(&leader), SOON)), "ERR_BUSY");
+    follower.close().unwrap();
+    drop(reader);
+    assert_eq!(at(&nodes.follow("two")), at(&leader));
+    assert_eq!(files_with(&nodes.path("two"), b"cassiterite"), Vec::<PathBuf>::new());
 }
 
 #[test]

@@ -42,7 +42,12 @@ pub(crate) fn wait_for(given: WaitFor, session: &Session) -> Result<Place> {
 }
 
 fn place(session: &Session, position: Option<CommitPosition>) -> Result<Place> {
-    let role =
-        position.map(|_| if session.store().follows_journal() { "follower" } else { "leader" });
+    let store = session.store();
+    let role = match position {
+        Some(_) if store.follows_journal() => Some("follower"),
+        // A copy that no node has open has no role.
+        Some(_) if !store.is_read_only() => Some("leader"),
+        _ => None,
+    };
     Ok(Place { position: position.map(|at| at.to_string()), role })
 }

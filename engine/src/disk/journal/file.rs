@@ -30,7 +30,7 @@ const MIN_ZEROS: usize = 32;
 
 /// Time for which a process is waited for that holds the lock: one that reads a long journal for the first time, or
 /// stands still.
-const LOCK_TIME: Duration = Duration::from_secs(30);
+const LOCK_TIME: Duration = Duration::from_secs(60);
 /// Time between two attempts to lock.
 const LOCK_AGAIN: Duration = Duration::from_micros(200);
 

@@ -125,7 +125,7 @@ impl Connector {
             .tcp_user_timeout(SILENCE);
         if let Some(host) = config.get_hosts().iter().find_map(with_at) {
             return Err(invalid(
-                format!("{host} is no host"),
+                format!("the user or the password before @{host} has an @ in it"),
                 "write @ in a user or a password as %40, and % as %25",
             ));
         }

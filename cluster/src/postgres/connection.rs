@@ -42,9 +42,9 @@ const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 /// Attempts of a call that the database asks to make again.
 const MAX_ATTEMPTS: u32 = 20;
 
-pub(super) const URL_HINT: &str = "give postgresql://USER:PASSWORD@HOST/DATABASE, or host=HOST user=USER password=PASSWORD \
-                        dbname=DATABASE; sslmode is \
-                        require, which checks the server's certificate and name, or disable";
+pub(super) const URL_HINT: &str = "give postgresql://USER:PASSWORD@HOST/DATABASE, or host=HOST user=USER \
+                                   password=PASSWORD dbname=DATABASE; sslmode is require, which checks the \
+                                   server's certificate and name, or disable";
 const ENCRYPT_HINT: &str =
     "add sslmode=require to the URL, or sslmode=disable if nobody else is on that network";
 
@@ -333,7 +333,8 @@ fn silent(place: &str, limit: Duration) -> grainstore::Error {
     let message = format!("PostgreSQL at {place} did not answer within {} ms", limit.as_millis());
     refused(
         message,
-        "check that it runs and is reached, and so does the standby that it waits for; nothing that was acknowledged is lost",
+        "check that it runs and is reached, and so does the standby that it waits for; nothing that was acknowledged is \
+         lost",
     )
 }
 

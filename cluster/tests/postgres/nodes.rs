@@ -99,7 +99,9 @@ fn a_node_whose_copy_was_closed_by_its_host_opens_it_again() {
     let one = node("one", directory.path(), &journal);
     let store = one.leading_store(SOON).unwrap();
     put(&store, 1).unwrap();
-    let two = node("two", directory.path(), &journal);
+    let mut follows = options_of("two", directory.path());
+    follows.leads = false;
+    let two = Node::start(follows, Arc::clone(&journal)).unwrap();
     two.store(SOON).unwrap().close().unwrap();
     store.close().unwrap();
     let again = loop {

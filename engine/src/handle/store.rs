@@ -88,7 +88,7 @@ impl Store {
     }
 
     /// Returns the error that ended writing: nothing more is written until the store is opened again. It is noticed
-    /// by the thread that writes, so a moment after it was answered.
+    /// by the thread that writes, so a moment after it was answered. That of a store that was closed is `ERR_IO`.
     #[must_use]
     pub fn stopped(&self) -> Option<Error> {
         self.0.stopped.get().cloned()

@@ -467,7 +467,7 @@ impl Shared {
     /// Reads what is new in the journal, and takes the lead if nobody has it.
     fn look(&self, store: &Store) -> Result<Option<Lead>> {
         let followed = store.follow_status();
-        self.note_reached(followed.as_ref().err().filter(|failed| failed.kind() == ErrorKind::Io));
+        self.note_reached(followed.as_ref().err());
         let Some((_, status)) = followed? else { return Ok(None) };
         let lead = self.take_lead(&status)?;
         let leader = leader_of(&status);
@@ -487,6 +487,7 @@ impl Shared {
 
     /// Tells when the journal is not reached any more, and when it is again.
     fn note_reached(&self, failed: Option<&Error>) {
+        let failed = failed.filter(|failed| failed.kind() == ErrorKind::Io);
         let is_reached = failed.is_none();
         if self.reached.swap(is_reached, Ordering::SeqCst) != is_reached
             && let Some(attendant) = &self.options.attendant

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use grainstore::journal::{
     unreachable,
 };
 use grainstore::{
-    ContentAddress, EpochMs, ErrorKind, MasterKey, OpenOptions, Result, SessionOptions, Store,
+    ContentAddress, EpochMs, Error, ErrorKind, MasterKey, OpenOptions, Result, SessionOptions,
+    Store,
 };
 use grainstore_cluster::{Attendant, Node, NodeOptions, NodeRole};
 
@@ -122,6 +123,74 @@ fn a_node_whose_copy_was_closed_by_its_host_opens_it_again() {
     };
     follower.wait_for(position, SOON).unwrap();
     assert!(follower.session(SessionOptions::default()).get(&written).is_ok());
+}
+
+/// What its node was told of the journal: why it is not reached.
+#[derive(Debug, Default)]
+struct Told(Mutex<Vec<String>>);
+
+impl Attendant for Told {
+    fn opened(&self, _store: &Store, _role: &NodeRole) {}
+
+    fn closing(&self, _role: &NodeRole) {}
+
+    fn journal_reached(&self, failed: Option<&Error>) {
+        self.0.lock().unwrap().extend(failed.map(ToString::to_string));
+    }
+}
+
+#[test]
+fn a_write_waits_for_room_in_the_database() {
+    let Some(programs) = Programs::find() else { return };
+    let directory = open_directory();
+    let server = Server::primary(&programs, &directory.path().join("primary"));
+    let journal: Arc<dyn Journal> = Arc::new(journal_of(&server));
+    let told = Arc::new(Told::default());
+    let mut options = options_of("one", directory.path());
+    options.attendant = Some(Arc::<Told>::clone(&told));
+    options.patience = SOON;
+    let one = Node::start(options, Arc::clone(&journal)).unwrap();
+    let store = one.leading_store(SOON).unwrap();
+    let first = put(&store, 1).unwrap();
+    server.sql(
+        "CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+         RAISE EXCEPTION 'No space left on device' USING ERRCODE = 'disk_full'; END $$",
+    );
+    server.sql(
+        "CREATE TRIGGER full_disk BEFORE INSERT ON grainstore.journal \
+         FOR EACH ROW EXECUTE FUNCTION fails()",
+    );
+    let head = journal.status(ShardId(1)).unwrap().head;
+    let writing = store.clone();
+    let writer = thread::spawn(move || put(&writing, 2));
+    thread::sleep(LEASE * 2);
+    assert!(!writer.is_finished());
+    assert_eq!(journal.status(ShardId(1)).unwrap().head, head);
+    assert!(store.session(SessionOptions::default()).get(&first).is_ok());
+    server.sql("DROP TRIGGER full_disk ON grainstore.journal");
+    let second = writer.join().unwrap().unwrap();
+    assert!(store.session(SessionOptions::default()).get(&second).is_ok());
+    assert_eq!(journal.status(ShardId(1)).unwrap().head.commit, head.commit + 1);
+    assert_eq!(*told.0.lock().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn a_lost_lead_is_not_told_as_a_journal_that_is_not_reached() {
+    let Some(programs) = Programs::find() else { return };
+    let directory = open_directory();
+    let server = Server::primary(&programs, &directory.path().join("primary"));
+    let journal: Arc<dyn Journal> = Arc::new(journal_of(&server));
+    let told = Arc::new(Told::default());
+    let mut options = options_of("one", directory.path());
+    options.attendant = Some(Arc::<Told>::clone(&told));
+    let one = Node::start(options, Arc::clone(&journal)).unwrap();
+    let store = one.leading_store(SOON).unwrap();
+    server.sql("UPDATE grainstore.shard SET epoch = epoch + 1, until = now()");
+    while store.stopped().is_none() {
+        thread::sleep(Duration::from_millis(10));
+    }
+    put(&one.leading_store(SOON).unwrap(), 1).unwrap();
+    assert_eq!(*told.0.lock().unwrap(), Vec::<String>::new());
 }
 
 /// A journal of which nobody can read the records.

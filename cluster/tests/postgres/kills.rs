@@ -371,7 +371,8 @@ fn whoever_dies_nothing_acknowledged_is_lost_and_all_copies_are_the_same() {
                 (primary, standby) = (standby, next);
             }
         }
-        eprintln!("{event:?}: {:?}", moment.elapsed());
+        let first = took[&event].last().unwrap();
+        eprintln!("{event:?}: acknowledged after {first:?}, {:?} in all", moment.elapsed());
     }
     thread::sleep(Duration::from_millis(500));
     stop(nodes, &lines, &mut acknowledged);

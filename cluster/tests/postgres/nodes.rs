@@ -139,17 +139,20 @@ impl Attendant for Told {
     }
 }
 
+fn told_node(directory: &Path, journal: &Arc<dyn Journal>) -> (Node, Arc<Told>) {
+    let told = Arc::new(Told::default());
+    let mut options = options_of("one", directory);
+    options.attendant = Some(Arc::<Told>::clone(&told));
+    (Node::start(options, Arc::clone(journal)).unwrap(), told)
+}
+
 #[test]
 fn a_write_waits_for_room_in_the_database() {
     let Some(programs) = Programs::find() else { return };
     let directory = open_directory();
     let server = Server::primary(&programs, &directory.path().join("primary"));
     let journal: Arc<dyn Journal> = Arc::new(journal_of(&server));
-    let told = Arc::new(Told::default());
-    let mut options = options_of("one", directory.path());
-    options.attendant = Some(Arc::<Told>::clone(&told));
-    options.patience = SOON;
-    let one = Node::start(options, Arc::clone(&journal)).unwrap();
+    let (one, told) = told_node(directory.path(), &journal);
     let store = one.leading_store(SOON).unwrap();
     let first = put(&store, 1).unwrap();
     server.sql(
@@ -180,10 +183,7 @@ fn a_lost_lead_is_not_told_as_a_journal_that_is_not_reached() {
     let directory = open_directory();
     let server = Server::primary(&programs, &directory.path().join("primary"));
     let journal: Arc<dyn Journal> = Arc::new(journal_of(&server));
-    let told = Arc::new(Told::default());
-    let mut options = options_of("one", directory.path());
-    options.attendant = Some(Arc::<Told>::clone(&told));
-    let one = Node::start(options, Arc::clone(&journal)).unwrap();
+    let (one, told) = told_node(directory.path(), &journal);
     let store = one.leading_store(SOON).unwrap();
     server.sql("UPDATE grainstore.shard SET epoch = epoch + 1, until = now()");
     while store.stopped().is_none() {

@@ -143,6 +143,7 @@ fn told_node(directory: &Path, journal: &Arc<dyn Journal>) -> (Node, Arc<Told>) 
     let told = Arc::new(Told::default());
     let mut options = options_of("one", directory);
     options.attendant = Some(Arc::<Told>::clone(&told));
+    options.patience = SOON;
     (Node::start(options, Arc::clone(journal)).unwrap(), told)
 }
 
